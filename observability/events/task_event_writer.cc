@@ -8,6 +8,10 @@
 
 namespace rt {
 
+TaskEventWriter::TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
+  strings_ = events::StringTable(std::move(strings));
+}
+
 using events::kBatchVersion;
 using events::kCppFlag;
 using events::kDriverFlag;

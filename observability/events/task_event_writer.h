@@ -21,9 +21,7 @@ class TaskEventWriter {
  public:
   TaskEventWriter() { clear(); }
   // Begins with the caller's strings, of which [0] must be "".
-  explicit TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
-    strings_ = events::StringTable(std::move(strings));
-  }
+  explicit TaskEventWriter(std::vector<std::string> strings);
 
   // The index of a string in the current batch; 0 for "". Indexes are valid until clear().
   uint32_t string(const std::string& text) { return strings_.number(text); }

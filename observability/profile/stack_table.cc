@@ -20,6 +20,9 @@ void append(std::string* key, const T& value) {
 
 }  // namespace
 
+StackTable::StackTable(LanguageSymbols* symbols, Unwinder* unwinder)
+    : symbols_(symbols), unwinder_(unwinder) {}
+
 bool StackTable::full() const { return stacks_.size() >= kMaxStacks; }
 
 uint32_t StackTable::frame(const proto::SampledFrame& frame) {

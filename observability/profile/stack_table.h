@@ -18,8 +18,7 @@ class StackTable {
  public:
   // `symbols` is null if there is no language, `unwinder` if there are to be no native frames. Both
   // must outlive the table.
-  StackTable(LanguageSymbols* symbols, Unwinder* unwinder)
-      : symbols_(symbols), unwinder_(unwinder) {}
+  StackTable(LanguageSymbols* symbols, Unwinder* unwinder);
 
   // Returns the number of the captured stack; equal stacks of a thread have the same number.
   size_t add(uint32_t thread, const Capture& capture);

@@ -4,6 +4,10 @@
 
 namespace rt::worker {
 
+GeneratorStreams::GeneratorStreams(RefTable& refs) : refs_(refs) {}
+
+GeneratorStreams::~GeneratorStreams() = default;
+
 Ref GeneratorStream::next_entry() {
   if (pending_) return std::move(pending_);
   return Ref(refs_.create(make_object_id(task_, kFirstItemIndex + received_)));

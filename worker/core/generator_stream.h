@@ -98,7 +98,8 @@ class GeneratorStream {
 
 class GeneratorStreams {
  public:
-  explicit GeneratorStreams(RefTable& refs) : refs_(refs) {}
+  explicit GeneratorStreams(RefTable& refs);
+  ~GeneratorStreams();
 
   GeneratorStream& open(const TaskId& task, int64_t limit);
   // Null when there is no such stream, or both ends have finished.

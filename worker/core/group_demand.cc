@@ -5,6 +5,11 @@
 
 namespace rt::worker {
 
+GroupDemand::GroupDemand(const GroupId& group, int bundle_index)
+    : group_(group), bundle_(bundle_index) {}
+
+GroupDemand::~GroupDemand() = default;
+
 bool GroupDemand::move_to(std::vector<GroupTarget> targets, bool removed) {
   targets_ = std::move(targets);
   return set_removed(removed);
@@ -45,5 +50,9 @@ void GroupDemand::granted(const NodeId& node) {
   auto told = sent_.find(node);
   if (told != sent_.end() && --told->second.want <= 0) sent_.erase(told);
 }
+
+bool GroupDemand::forget(const NodeId& node) { return sent_.erase(node) > 0; }
+
+void GroupDemand::clear() { sent_.clear(); }
 
 }  // namespace rt::worker

@@ -29,7 +29,8 @@ struct GroupTarget {
 class GroupDemand {
  public:
   // `bundle_index` -1 means any bundle.
-  GroupDemand(const GroupId& group, int bundle_index) : group_(group), bundle_(bundle_index) {}
+  GroupDemand(const GroupId& group, int bundle_index);
+  ~GroupDemand();
   const GroupId& group() const { return group_; }
   int bundle_index() const { return bundle_; }
 
@@ -54,8 +55,8 @@ class GroupDemand {
   // The node has granted a lease, and so wants one less by itself.
   void granted(const NodeId& node);
   // The node knows nothing of this demand any more. Returns whether it did.
-  bool forget(const NodeId& node) { return sent_.erase(node) > 0; }
-  void clear() { sent_.clear(); }
+  bool forget(const NodeId& node);
+  void clear();
   // Whether a node has been told that leases are wanted.
   bool wants() const { return !sent_.empty(); }
 

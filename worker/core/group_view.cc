@@ -176,4 +176,8 @@ std::string GroupView::waits_for(const GroupId& id, int bundle_index) const {
   }
 }
 
+bool GroupView::watch(const GroupId& id) { return groups_.try_emplace(id).second; }
+
+void GroupView::forget(const GroupId& id) { groups_.erase(id); }
+
 }  // namespace rt::worker

@@ -26,7 +26,7 @@ class GroupView {
   void set_here(const NodeId& node) { here_ = node; }
 
   // Returns true when the group was not in the view, so that the head must be asked for it.
-  bool watch(const GroupId& id) { return groups_.try_emplace(id).second; }
+  bool watch(const GroupId& id);
   // The same for a group that this process creates: it is known before the head tells of it.
   bool watch_own(const GroupId& id);
   bool watches(const GroupId& id) const { return groups_.contains(id); }
@@ -48,7 +48,7 @@ class GroupView {
   // Forgets the group if it is removed and unused. Its id is not valid in other calls afterwards.
   void forget_if_unused(const GroupId& id);
   // Forgets the group, whatever is known of it. Nothing may use it.
-  void forget(const GroupId& id) { groups_.erase(id); }
+  void forget(const GroupId& id);
 
   // Tells whether the head has said anything about the group, or that it does not know it.
   bool heard_of(const GroupId& id) const;

@@ -10,6 +10,11 @@ namespace {
 constexpr int64_t kPauseUs = 100'000, kLossPauseUs = 50'000;
 }  // namespace
 
+HeadContact::HeadContact(const Settings& settings, const std::string& head)
+    : settings_(settings), head_(head) {}
+
+HeadContact::~HeadContact() = default;
+
 HeadContact::Turn HeadContact::wanted() { return {.connect = !std::exchange(connecting_, true)}; }
 
 HeadContact::Turn HeadContact::failed(Error why, Now now) {
@@ -52,5 +57,9 @@ std::optional<std::string> HeadContact::subscription_failed(const Error& why) co
   return "The head, which was started again, does not tell this process of its actors: " +
          why.message;
 }
+
+bool HeadContact::keep_actor(const ActorId& id) { return actors_.insert(id).second; }
+
+void HeadContact::forget_actor(const ActorId& id) { actors_.erase(id); }
 
 }  // namespace rt::worker

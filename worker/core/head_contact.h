@@ -24,8 +24,8 @@ namespace rt::worker {
 class HeadContact {
  public:
   // Both outlive this object. `head` is the head's address, for people; it may be filled in later.
-  HeadContact(const Settings& settings, const std::string& head)
-      : settings_(settings), head_(head) {}
+  HeadContact(const Settings& settings, const std::string& head);
+  ~HeadContact();
 
   // The next deed, if there is one.
   struct Turn {
@@ -52,8 +52,8 @@ class HeadContact {
   // ---- what the head tells by itself, and is asked for again over each new connection
   void keep(const proto::SubscribeRequest& request) { kept_.MergeFrom(request); }
   // Returns false if it was kept before.
-  bool keep_actor(const ActorId& id) { return actors_.insert(id).second; }
-  void forget_actor(const ActorId& id) { actors_.erase(id); }
+  bool keep_actor(const ActorId& id);
+  void forget_actor(const ActorId& id);
   // The head has answered connected()'s subscription with an error. Returns a line for the user of
   // the program, unless the next connection mends it.
   std::optional<std::string> subscription_failed(const Error& why) const;

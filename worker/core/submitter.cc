@@ -55,6 +55,11 @@ void note_answer(uint64_t& last_answer, uint64_t answer) {
 
 }  // namespace
 
+Submitter::Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups)
+    : sink_(sink), settings_(settings), groups_(groups) {}
+
+Submitter::~Submitter() = default;
+
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   auto& slot = classes_[class_key(spec)];
   if (!slot) {

@@ -34,8 +34,8 @@ namespace rt::worker {
 class Submitter {
  public:
   // `groups` outlives this object; null: the bundles of all groups are unknown.
-  Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups = nullptr)
-      : sink_(sink), settings_(settings), groups_(groups) {}
+  Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups = nullptr);
+  ~Submitter();
 
   // The class of such tasks. It has one user more from here on, until release().
   SchedulingClass* scheduling_class(const proto::TaskTemplate& spec);

@@ -9,6 +9,12 @@
 
 namespace rt::worker {
 
+ActorCreations::ActorCreations(HeadConnection& head, Objects& objects, ActorCalls& calls,
+                               const std::atomic<bool>& stopping)
+    : head_(head), objects_(objects), calls_(calls), stopping_(stopping) {}
+
+ActorCreations::~ActorCreations() = default;
+
 void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest request, Task arguments,
                            Registered registered) {
   Creation& creation = creations_[id];
@@ -110,5 +116,7 @@ bool ActorCreations::any_undelivered() const {
     return made.second.state != Creation::State::kDelivered;
   });
 }
+
+void ActorCreations::forget(const ActorId& id) { creations_.erase(id); }
 
 }  // namespace rt::worker

@@ -32,8 +32,8 @@ class ActorCreations {
 
   // All of these must outlive this object.
   ActorCreations(HeadConnection& head, Objects& objects, ActorCalls& calls,
-                 const std::atomic<bool>& stopping)
-      : head_(head), objects_(objects), calls_(calls), stopping_(stopping) {}
+                 const std::atomic<bool>& stopping);
+  ~ActorCreations();
 
   // Registers the actor of `request`. `arguments` are those of its constructor, encoded as a
   // task's. Calls `registered` once.
@@ -42,7 +42,7 @@ class ActorCreations {
   // The head has refused the actor: its calls in this process fail with `why`.
   void failed(const ActorId& id, const Error& why) REQUIRES(worker_mutex);
   // The actor needs its arguments no more.
-  void forget(const ActorId& id) REQUIRES(worker_mutex) { creations_.erase(id); }
+  void forget(const ActorId& id) REQUIRES(worker_mutex);
   // Whether this process made the actor and holds its arguments.
   bool contains(const ActorId& id) const REQUIRES(worker_mutex) { return creations_.contains(id); }
   // Whether this process made the actor, and the head has not answered yet.

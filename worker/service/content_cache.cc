@@ -7,6 +7,11 @@ constexpr int64_t kKeptUs = 500'000;
 
 }  // namespace
 
+ContentCache::ContentCache(net::Loop& loop, const std::unique_ptr<RefTable>& refs)
+    : loop_(loop), refs_(refs) {}
+
+ContentCache::~ContentCache() = default;
+
 Ref ContentCache::find(const ContentHash& content) {
   auto known = ids_.find(content);
   ObjectEntry* entry = known == ids_.end() ? nullptr : refs_->find(known->second);

@@ -18,7 +18,8 @@ namespace rt::worker {
 class ContentCache {
  public:
   // Both must outlive this object.
-  ContentCache(net::Loop& loop, const std::unique_ptr<RefTable>& refs) : loop_(loop), refs_(refs) {}
+  ContentCache(net::Loop& loop, const std::unique_ptr<RefTable>& refs);
+  ~ContentCache();
 
   // The object with this content; empty if there is none.
   Ref find(const ContentHash& content) REQUIRES(worker_mutex);

@@ -7,6 +7,12 @@
 
 namespace rt::worker {
 
+Copies::Copies(net::Loop& loop, const Context& context, PeerLinks& peers,
+               const std::unique_ptr<store::StoreClient>& store)
+    : loop_(loop), context_(context), peers_(peers), store_(store) {}
+
+Copies::~Copies() = default;
+
 void Copies::announce(const ObjectId& id, const proto::WorkerAddress& owner, Keepalive keep) {
   const WorkerId key = WorkerId::from_binary(owner.worker_id());
   std::vector<Copy>& copies = new_[key];

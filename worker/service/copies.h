@@ -21,8 +21,8 @@ class Copies {
  public:
   // All references must outlive this object. `store` is null on a node without one.
   Copies(net::Loop& loop, const Context& context, PeerLinks& peers,
-         const std::unique_ptr<store::StoreClient>& store)
-      : loop_(loop), context_(context), peers_(peers), store_(store) {}
+         const std::unique_ptr<store::StoreClient>& store);
+  ~Copies();
 
   // `keep` pins the copy until the store knows that the owner does.
   void announce(const ObjectId& id, const proto::WorkerAddress& owner, Keepalive keep)

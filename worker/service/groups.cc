@@ -30,6 +30,10 @@ void move_into(proto::TaskTemplate* spec, const GroupId& group) {
 
 }  // namespace
 
+Groups::Groups(const Parts& parts) : parts_(parts) {}
+
+Groups::~Groups() = default;
+
 // The creation, the removal and the news of groups.
 
 Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {

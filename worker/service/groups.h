@@ -46,7 +46,8 @@ class Groups {
     Execution& execution;
     Notices& notices;
   };
-  explicit Groups(const Parts& parts) : parts_(parts) {}
+  explicit Groups(const Parts& parts);
+  ~Groups();
 
   const GroupView& view() const REQUIRES(worker_mutex) { return view_; }
   void set_here(const NodeId& node) REQUIRES(worker_mutex) { view_.set_here(node); }

@@ -4,6 +4,12 @@
 
 namespace rt::worker {
 
+HeldFrames::HeldFrames(net::PollLoop& loop, const Objects& objects, PeerLinks& peers,
+                       std::function<void()> released)
+    : loop_(loop), objects_(objects), peers_(peers), released_(std::move(released)) {}
+
+HeldFrames::~HeldFrames() = default;
+
 void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
                       Lent lent, bool ends_hold) {
   HeldFrame waits;

@@ -32,8 +32,8 @@ class HeldFrames {
 
   // `released` is called whenever something may have left. All references must outlive this object.
   HeldFrames(net::PollLoop& loop, const Objects& objects, PeerLinks& peers,
-             std::function<void()> released)
-      : loop_(loop), objects_(objects), peers_(peers), released_(std::move(released)) {}
+             std::function<void()> released);
+  ~HeldFrames();
 
   // Frames to one link leave in this order. With `ends_hold` the frame waits for the registrations
   // that have been made.

@@ -18,6 +18,11 @@ Blob none_blob() {
 
 }  // namespace
 
+Streams::Streams(Objects& objects, Results& results, Pump& pump, const std::atomic<bool>& stopping)
+    : objects_(objects), results_(results), pump_(pump), stopping_(stopping) {}
+
+Streams::~Streams() = default;
+
 void Streams::reset() { table_ = std::make_unique<GeneratorStreams>(objects_.refs()); }
 
 void Streams::open(Task& task, std::vector<Ref>* returns) {

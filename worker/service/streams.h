@@ -24,8 +24,8 @@ struct Return;
 class Streams {
  public:
   // All of these must outlive this object.
-  Streams(Objects& objects, Results& results, Pump& pump, const std::atomic<bool>& stopping)
-      : objects_(objects), results_(results), pump_(pump), stopping_(stopping) {}
+  Streams(Objects& objects, Results& results, Pump& pump, const std::atomic<bool>& stopping);
+  ~Streams();
   // Forgets everything; to be called whenever there is a new table of references.
   void reset() REQUIRES(worker_mutex);
 

@@ -10,6 +10,18 @@
 
 namespace rt::worker {
 
+TaskQueue::TaskQueue(Execution& execution, Objects& objects, Groups& groups, net::PollLoop& loop,
+                     const Options& options, const Context& context, AdoptJob adopt_job)
+    : execution_(execution),
+      objects_(objects),
+      groups_(groups),
+      loop_(loop),
+      options_(options),
+      context_(context),
+      adopt_job_(std::move(adopt_job)) {}
+
+TaskQueue::~TaskQueue() = default;
+
 ExecTemplate* TaskQueue::exec_template(std::string_view serialized) {
   auto [it, added] = templates_.try_emplace(std::string(serialized));
   if (!added) return it->second.get();

@@ -33,14 +33,8 @@ class TaskQueue final : public LineSink {
   using AdoptJob = std::function<void(const proto::JobConfig&)>;
   // All references must outlive this object.
   TaskQueue(Execution& execution, Objects& objects, Groups& groups, net::PollLoop& loop,
-            const Options& options, const Context& context, AdoptJob adopt_job)
-      : execution_(execution),
-        objects_(objects),
-        groups_(groups),
-        loop_(loop),
-        options_(options),
-        context_(context),
-        adopt_job_(std::move(adopt_job)) {}
+            const Options& options, const Context& context, AdoptJob adopt_job);
+  ~TaskQueue();
 
   // The frames of owners: tasks, and the wish to have some back that have not started.
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);

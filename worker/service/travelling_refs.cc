@@ -5,6 +5,10 @@
 
 namespace rt::worker {
 
+TravellingRefs::TravellingRefs(const Parts& parts) : parts_(parts) {}
+
+TravellingRefs::~TravellingRefs() = default;
+
 std::string TravellingRefs::pack(const Ref& ref) {
   WorkerLock lock(parts_.shared.mutex);
   pinned_.push_back(ref);

@@ -22,7 +22,8 @@ class TravellingRefs {
     Shared& shared;
     Objects& objects;
   };
-  explicit TravellingRefs(const Parts& parts) : parts_(parts) {}
+  explicit TravellingRefs(const Parts& parts);
+  ~TravellingRefs();
 
   // See Worker::pack_ref() and Worker::unpack_ref().
   std::string pack(const Ref& ref) EXCLUDES(worker_mutex);

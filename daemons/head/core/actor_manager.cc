@@ -67,6 +67,11 @@ Status check_job(const proto::ActorSpec& spec, const Jobs& jobs, ActorDirectory&
 
 }  // namespace
 
+ActorManager::ActorManager(Env env)
+    : env_(env), placement_({env.options, env.cluster, env.subscriptions, env.groups, seats_}) {}
+
+ActorManager::~ActorManager() = default;
+
 void ActorManager::register_actor(const proto::RegisterActorRequest& request, Now now,
                                   Reply<proto::RegisterActorReply> reply) {
   const proto::ActorSpec& spec = request.spec();

@@ -37,8 +37,8 @@ class ActorManager {
     // The head counts its starts.
     const int64_t& incarnation;
   };
-  explicit ActorManager(Env env)
-      : env_(env), placement_({env.options, env.cluster, env.subscriptions, env.groups, seats_}) {}
+  explicit ActorManager(Env env);
+  ~ActorManager();
 
   // Requests of clients. register_actor() replies once the actor's record, or the arguments that
   // the request brings, are on disk; a repeated request gets the reply of the first. kill() fails

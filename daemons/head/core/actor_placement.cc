@@ -9,6 +9,8 @@
 
 namespace rt::head {
 
+ActorPlacement::ActorPlacement(Env env) : env_(env) {}
+
 using scheduling::AllowedNodes, scheduling::Amount, scheduling::kNoNode, scheduling::NodeMask,
     scheduling::NodeSlot;
 

@@ -40,6 +40,10 @@ void show_held(NodeState& node, std::set<NodeId>* changed) {
 
 }  // namespace
 
+Cluster::Cluster(Env env) : env_(std::move(env)) {}
+
+Cluster::~Cluster() = default;
+
 void Cluster::recover(const proto::Node& node, Now now) {
   NodeId id = NodeId::from_binary(node.node_id());
   NodeState& state = nodes_[id];

@@ -104,7 +104,8 @@ class Cluster {
     // depends on the node.
     std::function<void(const NodeId&, const std::string& why, Now)> on_node_lost;
   };
-  explicit Cluster(Env env) : env_(std::move(env)) {}
+  explicit Cluster(Env env);
+  ~Cluster();
 
   // Adds a node from an earlier head's record. Like a node whose connection has just broken, it is
   // alive and has until node_timeout_ms to come back.

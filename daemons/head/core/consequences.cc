@@ -13,6 +13,8 @@ constexpr size_t kRecentFailures = 20;
 
 }  // namespace
 
+Consequences::Consequences(HeadParts& head) : head_(head) {}
+
 void Consequences::end_event(Now now) {
   // Each step may cause work for an earlier one, so the steps repeat until nothing is left to do.
   for (;;) {

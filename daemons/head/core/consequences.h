@@ -13,7 +13,7 @@ namespace rt::head {
 class Consequences {
  public:
   // `head` must outlive the consequences.
-  explicit Consequences(HeadParts& head) : head_(head) {}
+  explicit Consequences(HeadParts& head);
 
   // Places what can be placed, writes what has changed and publishes the news, once an event.
   void end_event(Now now);

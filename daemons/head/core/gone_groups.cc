@@ -10,6 +10,11 @@ constexpr size_t kRefusedGroupsKept = 1'000;
 
 }  // namespace
 
+GoneGroups::GoneGroups(Journal& journal, size_t most)
+    : journal_(journal), most_(most), ids_(most) {}
+
+GoneGroups::~GoneGroups() = default;
+
 void GoneGroups::refuse(const GroupId& id, const Error& why) {
   if (!ids_.add(id)) return;
   refused_.insert_or_assign(id, why);

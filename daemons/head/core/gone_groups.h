@@ -22,7 +22,8 @@ namespace rt::head {
 class GoneGroups {
  public:
   // Remembers the last `most` ids. `journal` must outlive it.
-  GoneGroups(Journal& journal, size_t most) : journal_(journal), most_(most), ids_(most) {}
+  GoneGroups(Journal& journal, size_t most);
+  ~GoneGroups();
 
   // Returns false if the group is remembered already.
   bool add(const GroupId& id) { return ids_.add(id); }

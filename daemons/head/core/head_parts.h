@@ -23,24 +23,8 @@ struct HeadParts {
   // declared dead because nothing is heard of them.
   HeadParts(
       HeadOptions given, HeadSink& to,
-      std::function<void(const NodeId& node, const std::string& why, Now now)> silent_node_lost)
-      : options(std::move(given)),
-        sink(to),
-        rng(options.seed),
-        journal(sink),
-        subscriptions(sink),
-        cluster({options, sink, journal, timers, std::move(silent_node_lost)}),
-        jobs(journal),
-        kv(journal, options.settings),
-        packages(kv, options.settings),
-        groups({options, sink, journal, timers, cluster, subscriptions, jobs,
-                [this](const ActorId& id) {
-                  const Actor* actor = actors.directory().find(id);
-                  return actor && !actor->dead();
-                }}),
-        actors({options, sink, journal, timers, cluster, subscriptions, jobs, groups.directory(),
-                incarnation}),
-        submitted({options, sink, journal, timers, cluster, rng}) {}
+      std::function<void(const NodeId& node, const std::string& why, Now now)> silent_node_lost);
+  ~HeadParts();
   HeadParts(const HeadParts&) = delete;
   HeadParts& operator=(const HeadParts&) = delete;
 

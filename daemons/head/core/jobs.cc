@@ -2,6 +2,10 @@
 
 namespace rt::head {
 
+Jobs::Jobs(Journal& journal) : journal_(journal) {}
+
+Jobs::~Jobs() = default;
+
 void Jobs::recover(const proto::JobInfo& job) {
   uint32_t number = job_id_to_int(JobId::from_binary(job.job_id()));
   jobs_[number] = job;

@@ -13,7 +13,8 @@ namespace rt::head {
 
 class Jobs {
  public:
-  explicit Jobs(Journal& journal) : journal_(journal) {}
+  explicit Jobs(Journal& journal);
+  ~Jobs();
 
   void recover(const proto::JobInfo& job);
   void recover_counter(uint32_t next) { next_ = std::max(next_, next); }

@@ -2,6 +2,10 @@
 
 namespace rt::head {
 
+Journal::Journal(HeadSink& sink) : sink_(sink) {}
+
+Journal::~Journal() = default;
+
 void Journal::add(Write write) {
   auto [it, added] = position_.try_emplace({write.table, write.key}, batch_.size());
   if (added) {

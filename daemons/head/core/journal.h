@@ -21,7 +21,8 @@ class Journal {
   using Continuation = std::function<void(const Status&, Now)>;
 
   // `sink` must outlive the journal.
-  explicit Journal(HeadSink& sink) : sink_(sink) {}
+  explicit Journal(HeadSink& sink);
+  ~Journal();
 
   void put(const char* table, std::string key, std::string value) {
     add({table, std::move(key), std::move(value)});

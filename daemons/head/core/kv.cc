@@ -9,6 +9,10 @@ constexpr size_t kMaxNameBytes = 4096;
 
 }  // namespace
 
+Kv::Kv(Journal& journal, const Settings& settings) : journal_(journal), settings_(settings) {}
+
+Kv::~Kv() = default;
+
 std::string kv_key(const std::string& ns, const std::string& key) {
   return fmt::format("{}:{}", ns.size(), ns) + key;
 }

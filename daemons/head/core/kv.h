@@ -22,7 +22,8 @@ namespace rt::head {
 
 class Kv {
  public:
-  Kv(Journal& journal, const Settings& settings) : journal_(journal), settings_(settings) {}
+  Kv(Journal& journal, const Settings& settings);
+  ~Kv();
 
   void recover(const Records& values, const Records& jobs);
 

@@ -13,6 +13,11 @@ int64_t wall_ms(Now now) { return now.wall_us / 1000; }
 
 }  // namespace
 
+MetricsHistory::MetricsHistory(int64_t keep_ms, int64_t max_bytes)
+    : keep_ms_(keep_ms), max_bytes_(max_bytes) {}
+
+MetricsHistory::~MetricsHistory() = default;
+
 const std::array<const char*, MetricsHistory::kNodeColumns> MetricsHistory::kNodeNames = {
     "cpu_percent", "memory_used", "memory_total",   "store_used", "store_capacity",
     "disk_used",   "disk_total",  "received_per_s", "sent_per_s", "running",

@@ -28,7 +28,8 @@ struct ClusterUse {
 
 class MetricsHistory {
  public:
-  MetricsHistory(int64_t keep_ms, int64_t max_bytes) : keep_ms_(keep_ms), max_bytes_(max_bytes) {}
+  MetricsHistory(int64_t keep_ms, int64_t max_bytes);
+  ~MetricsHistory();
 
   void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample, Now now);
   // Adds a cluster sample, with the sums over the samples that nodes sent within the last

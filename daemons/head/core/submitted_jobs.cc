@@ -84,6 +84,10 @@ NodeState* node_for_driver(Cluster& cluster) {
 
 }  // namespace
 
+SubmittedJobs::SubmittedJobs(Env env) : env_(env) {}
+
+SubmittedJobs::~SubmittedJobs() = default;
+
 bool SubmittedJobs::terminal(const proto::SubmittedJob& job) {
   return job.status() != "PENDING" && job.status() != "RUNNING";
 }

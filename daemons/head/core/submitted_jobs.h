@@ -29,7 +29,8 @@ class SubmittedJobs {
     Cluster& cluster;
     Rng& rng;
   };
-  explicit SubmittedJobs(Env env) : env_(env) {}
+  explicit SubmittedJobs(Env env);
+  ~SubmittedJobs();
 
   void recover(const proto::SubmittedJob& job);
 

@@ -6,6 +6,10 @@
 
 namespace rt::head {
 
+Subscriptions::Subscriptions(HeadSink& sink) : sink_(sink) {}
+
+Subscriptions::~Subscriptions() = default;
+
 Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request,
                           int64_t max_followed) {
   for (const auto& id : request.actor_ids()) {

@@ -13,7 +13,8 @@ namespace rt::head {
 class Subscriptions {
  public:
   // `sink` must outlive this object.
-  explicit Subscriptions(HeadSink& sink) : sink_(sink) {}
+  explicit Subscriptions(HeadSink& sink);
+  ~Subscriptions();
 
   // Adds to what the connection receives. Fails with kResourceExhausted beyond `max_followed`
   // actors and groups per connection and with kInvalid for ids of a wrong size; a failed call adds

@@ -18,27 +18,10 @@ class Timers {
   using Id = uint64_t;  // 0 means no timer.
 
   // Runs `task` once, in the first run_due() at or after `steady_us` (steady clock).
-  Id at(int64_t steady_us, Task task) {
-    Id id = ++last_;
-    due_.emplace(std::pair{steady_us, id}, std::move(task));
-    times_.emplace(id, steady_us);
-    return id;
-  }
+  Id at(int64_t steady_us, Task task);
   // Sets the caller's `id` to 0. Does nothing else for a task that has run or for id 0.
-  void cancel(Id& id) {
-    auto it = times_.find(id);
-    id = 0;
-    if (it == times_.end()) return;
-    due_.erase({it->second, it->first});
-    times_.erase(it);
-  }
-  void run_due(Now now) {
-    while (!due_.empty() && due_.begin()->first.first <= now.steady_us) {
-      auto node = due_.extract(due_.begin());
-      times_.erase(node.key().second);
-      node.mapped()(now);
-    }
-  }
+  void cancel(Id& id);
+  void run_due(Now now);
   // The steady time of the next task, or -1.
   int64_t next_us() const { return due_.empty() ? -1 : due_.begin()->first.first; }
 

@@ -30,4 +30,6 @@ const ActorEnds::End* ActorEnds::find(const ActorId& actor) const {
   return it == ends_.end() ? nullptr : &it->second;
 }
 
+void ActorEnds::forget(const WorkerId& worker) { dying_.erase(worker); }
+
 }  // namespace rt::node

@@ -27,7 +27,7 @@ class ActorEnds {
   void begin(const WorkerId& worker, const ActorId& actor) { dying_[worker] = actor; }
   // Returns the actor of the process, if it is the end of one that is still to be reported.
   std::optional<ActorId> of(const WorkerId& worker) const;
-  void forget(const WorkerId& worker) { dying_.erase(worker); }
+  void forget(const WorkerId& worker);
 
   // ---- ends that were reported
   void record(const ActorId& actor, int64_t epoch, const proto::ExitInfo& info);

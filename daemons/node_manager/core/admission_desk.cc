@@ -6,6 +6,11 @@
 
 namespace rt::node {
 
+AdmissionDesk::AdmissionDesk(const NodeCore& core, std::string head)
+    : core_(core), head_(std::move(head)) {}
+
+AdmissionDesk::~AdmissionDesk() = default;
+
 Result<AdmissionDesk::Entry> AdmissionDesk::ask(const Applicant* applicant) {
   const auto refuse = [](const char* why) { return make_error(Code::kInvalid, why); };
   if (!applicant || stopped_) return refuse("the node-manager stops");

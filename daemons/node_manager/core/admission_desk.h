@@ -23,7 +23,8 @@ class AdmissionDesk {
   static constexpr size_t kMostWaiting = 10'000;
 
   // `core` outlives this object. `head` is the head's address, for people.
-  AdmissionDesk(const NodeCore& core, std::string head) : core_(core), head_(std::move(head)) {}
+  AdmissionDesk(const NodeCore& core, std::string head);
+  ~AdmissionDesk();
 
   // A process that asks to be registered over its connection.
   struct Applicant {

@@ -8,6 +8,12 @@
 
 namespace rt::node {
 
+ClusterNews::ClusterNews(const Settings& settings, std::string head, const NodeId& me,
+                         NewsSink& sink)
+    : settings_(settings), head_(std::move(head)), sink_(sink), membership_(me) {}
+
+ClusterNews::~ClusterNews() = default;
+
 void ClusterNews::event(const proto::HeadEvent& event) {
   if (event.nodes_size() > 0 && !nodes_changed(event.nodes(), true)) return;
   for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));

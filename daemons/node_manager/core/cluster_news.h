@@ -15,8 +15,8 @@ namespace rt::node {
 class ClusterNews {
  public:
   // `head` is the name of the head's address in texts. Both references must outlive this object.
-  ClusterNews(const Settings& settings, std::string head, const NodeId& me, NewsSink& sink)
-      : settings_(settings), head_(std::move(head)), sink_(sink), membership_(me) {}
+  ClusterNews(const Settings& settings, std::string head, const NodeId& me, NewsSink& sink);
+  ~ClusterNews();
 
   // ---- from the head
   void event(const proto::HeadEvent& event);

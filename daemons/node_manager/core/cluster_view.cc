@@ -7,6 +7,11 @@ namespace {
 constexpr int64_t kRedirectMemoryUs = 500'000;  // how long a redirect counts as taken
 }
 
+ClusterView::ClusterView(NodeId self, const scheduling::Labels& labels, const ResourceSet& total)
+    : self_(self), self_slot_(nodes_.put(self, labels, total)) {}
+
+ClusterView::~ClusterView() = default;
+
 void ClusterView::update(const proto::Node& node) {
   if (!NodeId::is_valid(node.node_id())) return;
   NodeId id = NodeId::from_binary(node.node_id());

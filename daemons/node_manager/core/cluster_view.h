@@ -16,8 +16,8 @@ namespace rt::node {
 
 class ClusterView {
  public:
-  ClusterView(NodeId self, const scheduling::Labels& labels, const ResourceSet& total)
-      : self_(self), self_slot_(nodes_.put(self, labels, total)) {}
+  ClusterView(NodeId self, const scheduling::Labels& labels, const ResourceSet& total);
+  ~ClusterView();
 
   struct Peer {
     proto::Node node;

@@ -25,6 +25,10 @@ Status check(const proto::DrainRequest& request) {
 
 }  // namespace
 
+DrainWatch::DrainWatch(const NodeCore& core) : core_(core) {}
+
+DrainWatch::~DrainWatch() = default;
+
 Result<proto::DrainReply> DrainWatch::ask(const proto::DrainRequest& request, int64_t store_used,
                                           Now now) {
   RT_TRY(check(request));

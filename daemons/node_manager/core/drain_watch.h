@@ -15,7 +15,8 @@ namespace rt::node {
 class DrainWatch {
  public:
   // `core` outlives the watch.
-  explicit DrainWatch(const NodeCore& core) : core_(core) {}
+  explicit DrainWatch(const NodeCore& core);
+  ~DrainWatch();
 
   // A further request replaces the reason and the deadline. Returns kInvalid for an unknown reason
   // or a negative deadline. A node that is to leave because it is idle refuses while it is not:

@@ -16,4 +16,8 @@ void DriverJobs::fill(proto::RegisterNodeRequest* request) const {
   for (const auto& [driver, job] : jobs_) *request->add_live_jobs() = job;
 }
 
+void DriverJobs::ask(OwnerId driver) { asking_.insert(driver); }
+
+void DriverJobs::joined(OwnerId driver, const proto::JobInfo& job) { jobs_[driver] = job; }
+
 }  // namespace rt::node

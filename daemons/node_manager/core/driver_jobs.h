@@ -14,13 +14,13 @@ namespace rt::node {
 class DriverJobs {
  public:
   // The head is asked to begin the job of the driver that registers over this connection.
-  void ask(OwnerId driver) { asking_.insert(driver); }
+  void ask(OwnerId driver);
   bool asks(OwnerId driver) const { return asking_.contains(driver); }
   // The head has begun `job`, or has refused (nil). Returns the job that the head is to finish
   // because its driver has left meanwhile; nil: none.
   JobId answered(OwnerId driver, const JobId& job);
   // The driver has become a process of this node.
-  void joined(OwnerId driver, const proto::JobInfo& job) { jobs_[driver] = job; }
+  void joined(OwnerId driver, const proto::JobInfo& job);
   // A connection has closed. Returns the job that the head is to finish; nil: none.
   JobId left(OwnerId driver);
 

@@ -4,6 +4,8 @@
 
 namespace rt::node {
 
+HeadQueue::HeadQueue(std::function<void(int64_t dropped)> on_drop) : on_drop_(std::move(on_drop)) {}
+
 void HeadQueue::add(Send send, Until until) {
   Request request{std::move(send), std::nullopt};
   if (until == Until::kNextRegistration) request.registration = registrations_;

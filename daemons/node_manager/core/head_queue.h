@@ -31,7 +31,7 @@ class HeadQueue {
   };
 
   // `on_drop` is told how many requests have been dropped so far.
-  explicit HeadQueue(std::function<void(int64_t dropped)> on_drop) : on_drop_(std::move(on_drop)) {}
+  explicit HeadQueue(std::function<void(int64_t dropped)> on_drop);
   // Answers that come afterwards have no effect.
   ~HeadQueue() { *alive_ = false; }
   HeadQueue(const HeadQueue&) = delete;

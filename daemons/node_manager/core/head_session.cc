@@ -10,6 +10,11 @@ namespace {
 constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 1'000'000;
 }  // namespace
 
+HeadSession::HeadSession(const Settings& settings, std::string head, bool is_head_node)
+    : settings_(settings), head_(std::move(head)), knows_head_(is_head_node) {}
+
+HeadSession::~HeadSession() = default;
+
 HeadSession::Turn HeadSession::start(Now now) {
   lost_us_ = now.steady_us;
   return {.connect = true};

@@ -19,8 +19,8 @@ namespace rt::node {
 class HeadSession {
  public:
   // `settings` outlives the session. `head` is the head's address, for people.
-  HeadSession(const Settings& settings, std::string head, bool is_head_node)
-      : settings_(settings), head_(std::move(head)), knows_head_(is_head_node) {}
+  HeadSession(const Settings& settings, std::string head, bool is_head_node);
+  ~HeadSession();
 
   // The next deed, if there is one.
   struct Turn {

@@ -47,6 +47,10 @@ bool choose_room(HostedActor& actor, const Rooms& rooms) {
 
 }  // namespace
 
+HostedActors::HostedActors(const Parts& node) : node_(node) {}
+
+HostedActors::~HostedActors() = default;
+
 const HostedActor* HostedActors::find(const ActorId& id) const {
   auto it = actors_.find(id);
   return it == actors_.end() ? nullptr : &it->second;
@@ -230,5 +234,7 @@ void HostedActors::check_invariants() const {
     RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
   }
 }
+
+void HostedActors::forget(const ActorId& id) { actors_.erase(id); }
 
 }  // namespace rt::node

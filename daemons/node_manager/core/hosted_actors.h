@@ -54,7 +54,8 @@ class HostedActors {
     WorkerPool& pool;
     WorkerStarts& starts;
   };
-  explicit HostedActors(const Parts& node) : node_(node) {}
+  explicit HostedActors(const Parts& node);
+  ~HostedActors();
 
   const std::map<ActorId, HostedActor>& all() const { return actors_; }
   // Returns the actors in kWaitingResources and kWaitingWorker, the oldest first.
@@ -82,7 +83,7 @@ class HostedActors {
   // The constructor has failed, and the process is ended for it. `answer` says why.
   void set_failed(const ActorId& id, const proto::CreateActorReply& answer);
   // The head considers the actor gone, and another incarnation takes its place.
-  void forget(const ActorId& id) { actors_.erase(id); }
+  void forget(const ActorId& id);
 
   // ---- end
   // The process of an actor begins to end.

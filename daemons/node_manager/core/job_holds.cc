@@ -4,6 +4,10 @@
 
 namespace rt::node {
 
+JobHolds::JobHolds(const NodeIdentity& me, Rooms& rooms) : me_(me), rooms_(rooms) {}
+
+JobHolds::~JobHolds() = default;
+
 Result<std::vector<std::string>> JobHolds::hold(const std::string& submission_id,
                                                 const ResourceSet& resources) {
   if (holds_.contains(submission_id))

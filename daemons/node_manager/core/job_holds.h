@@ -18,7 +18,8 @@ class JobHolds {
     GpuShare gpus;
   };
   // Both outlive the holds.
-  JobHolds(const NodeIdentity& me, Rooms& rooms) : me_(me), rooms_(rooms) {}
+  JobHolds(const NodeIdentity& me, Rooms& rooms);
+  ~JobHolds();
 
   // Takes `resources` until release(). Returns the names of its GPUs, kResourceExhausted if the
   // resources are not free, and kAlreadyExists if the entrypoint holds resources already.

@@ -24,6 +24,10 @@ RoomKey room_of(const std::string& group, int bundle_index) {
 
 }  // namespace
 
+Leases::Leases(const Parts& node) : node_(node) {}
+
+Leases::~Leases() = default;
+
 void Leases::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
   proto::LeaseNotice notice;
   notice.set_class_id(class_id);

@@ -41,7 +41,8 @@ class Leases {
     const RecentSet<JobId>& finished_jobs;
     proto::NodeCounters& counters;
   };
-  explicit Leases(const Parts& node) : node_(node) {}
+  explicit Leases(const Parts& node);
+  ~Leases();
 
   const LeaseQueue& queue() const { return queue_; }
 

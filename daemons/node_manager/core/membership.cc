@@ -21,6 +21,10 @@ std::string health_line(const proto::Node& node) {
 
 }  // namespace
 
+Membership::Membership(const NodeId& me) : me_(me) {}
+
+Membership::~Membership() = default;
+
 Membership::Turn Membership::changed(const NodeList& nodes) {
   Turn turn;
   for (const proto::Node& node : nodes) {

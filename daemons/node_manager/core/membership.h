@@ -16,7 +16,8 @@ class Membership {
  public:
   using NodeList = google::protobuf::RepeatedPtrField<proto::Node>;
 
-  explicit Membership(const NodeId& me) : me_(me) {}
+  explicit Membership(const NodeId& me);
+  ~Membership();
 
   struct Turn {
     // The head has declared this node dead, for this reason: it must end. The rest is empty then.

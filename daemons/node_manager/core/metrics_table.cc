@@ -36,6 +36,8 @@ void add(const proto::MetricSeries& more, proto::MetricSeries* sum) {
 
 }  // namespace
 
+MetricsTable::MetricsTable(int64_t max_series) : max_series_(max_series) {}
+
 bool MetricsTable::report(const WorkerId& id, const proto::MetricsReport& report) {
   proto::MetricsReport& kept = living_[id];
   living_series_ -= count_series(kept);

@@ -18,7 +18,7 @@ namespace rt::node {
 class MetricsTable {
  public:
   static constexpr int64_t kMaxSeries = 100'000;
-  explicit MetricsTable(int64_t max_series = kMaxSeries) : max_series_(max_series) {}
+  explicit MetricsTable(int64_t max_series = kMaxSeries);
 
   // Replaces the state of a process; a report is always complete. Malformed series are skipped,
   // and series beyond `max_series` are dropped. Returns false for the first report of which series

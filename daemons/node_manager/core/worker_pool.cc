@@ -4,6 +4,10 @@
 
 namespace rt::node {
 
+WorkerPool::WorkerPool(uint64_t seed) : rng_(seed) {}
+
+WorkerPool::~WorkerPool() = default;
+
 std::string_view state_name(WorkerState state) {
   static constexpr std::string_view kNames[] = {"starting", "idle",   "leased",
                                                 "actor",    "driver", "dying"};

@@ -64,7 +64,8 @@ ResourceSet releasable_resources(const Worker& worker);
 
 class WorkerPool {
  public:
-  explicit WorkerPool(uint64_t seed) : rng_(seed) {}
+  explicit WorkerPool(uint64_t seed);
+  ~WorkerPool();
 
   Worker& add_starting(const WorkerKind& kind, Now now);
   Worker& add_driver(const WorkerId& id, JobId job, Now now);

@@ -16,6 +16,11 @@ constexpr int64_t kPausePerBlockedUs = 500;
 constexpr int kConcurrencyPatience = 10;
 }  // namespace
 
+WorkerStarts::WorkerStarts(const Settings& settings, const WorkerPool& pool)
+    : settings_(settings), pool_(pool) {}
+
+WorkerStarts::~WorkerStarts() = default;
+
 int WorkerStarts::warm(double cpus) const {
   const int64_t warm =
       settings_.prestart_workers >= 0 ? settings_.prestart_workers : static_cast<int64_t>(cpus);
@@ -125,5 +130,13 @@ std::string WorkerStarts::warning(const WorkerKind& kind, JobId job, const std::
 void WorkerStarts::forget(JobId job) {
   std::erase_if(told_, [&](const auto& told) { return told.first == job; });
 }
+
+void WorkerStarts::need_for_task(const WorkerKind& kind) { ++needs_[kind].tasks; }
+
+void WorkerStarts::need_for_actor(const WorkerKind& kind) {
+  ++needs_[kind].actors, ++actors_waiting_;
+}
+
+void WorkerStarts::succeeded(const WorkerKind& kind) { backoffs_.erase(kind); }
 
 }  // namespace rt::node

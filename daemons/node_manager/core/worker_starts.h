@@ -33,13 +33,13 @@ class WorkerStarts {
   };
 
   // `settings` and `pool` outlive this object.
-  WorkerStarts(const Settings& settings, const WorkerPool& pool)
-      : settings_(settings), pool_(pool) {}
+  WorkerStarts(const Settings& settings, const WorkerPool& pool);
+  ~WorkerStarts();
 
   // ---- needs of the current pass
   void begin_pass();
-  void need_for_task(const WorkerKind& kind) { ++needs_[kind].tasks; }
-  void need_for_actor(const WorkerKind& kind) { ++needs_[kind].actors, ++actors_waiting_; }
+  void need_for_task(const WorkerKind& kind);
+  void need_for_actor(const WorkerKind& kind);
   const std::map<WorkerKind, Needs>& needs() const { return needs_; }
 
   // ---- starts
@@ -50,7 +50,7 @@ class WorkerStarts {
   Hold ask(const WorkerKind& kind, Now now);
   void started(Now now) { last_start_us_ = now.steady_us; }
   // A process of `kind` has registered.
-  void succeeded(const WorkerKind& kind) { backoffs_.erase(kind); }
+  void succeeded(const WorkerKind& kind);
   // A start has failed, for people because of `why`. Returns true if worker_start_retries are used
   // up: what waits for this kind should fail.
   bool failed(const WorkerKind& kind, const std::string& why, Now now);

@@ -15,6 +15,11 @@ constexpr int64_t kDismissGraceUs = 1'000'000;  // time for user code to clean u
 constexpr int64_t kKillGraceUs = 250'000;       // time to send the recorded task events
 }  // namespace
 
+Workers::Workers(const Parts& node)
+    : node_(node), pool_(node.me.seed), starts_(node.settings, pool_) {}
+
+Workers::~Workers() = default;
+
 // ---- starts
 
 void Workers::start_needed(bool leaving, Now now) {

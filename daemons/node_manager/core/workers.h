@@ -47,8 +47,8 @@ class Workers {
     Rooms& rooms;
     proto::NodeCounters& counters;
   };
-  explicit Workers(const Parts& node)
-      : node_(node), pool_(node.me.seed), starts_(node.settings, pool_) {}
+  explicit Workers(const Parts& node);
+  ~Workers();
 
   // The records. States are changed by whoever gives out work.
   WorkerPool& pool() { return pool_; }

@@ -61,6 +61,9 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+PySpy::PySpy(net::Loop& loop, Reaper& reaper, Options options)
+    : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
+
 PySpy::~PySpy() {
   for (auto& [number, run] : runs_) {
     if (run.timer) loop_.cancel(run.timer);

@@ -27,8 +27,7 @@ class PySpy {
   };
   using Done = std::function<void(const proto::PySpyReply&)>;
 
-  PySpy(net::Loop& loop, Reaper& reaper, Options options)
-      : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
+  PySpy(net::Loop& loop, Reaper& reaper, Options options);
   ~PySpy();
 
   // Calls `done` once, from the loop or before run() returns. The caller checks whether the

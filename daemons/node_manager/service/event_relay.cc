@@ -12,6 +12,12 @@ int64_t size_of(const proto::TaskEventBatch& batch) {
 
 }  // namespace
 
+EventRelay::EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes)
+    : head_(head),
+      max_bytes_(max_bytes),
+      first_number_(start_wall_us),
+      next_number_(start_wall_us) {}
+
 void EventRelay::add(proto::TaskEventBatch batch) {
   batch.set_row(first_number_ + static_cast<int64_t>(kept_.size()));
   batch.set_dropped(batch.dropped() + std::exchange(dropped_, 0));

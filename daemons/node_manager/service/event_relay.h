@@ -20,11 +20,7 @@ namespace rt::node {
 class EventRelay {
  public:
   // `head` must outlive the relay.
-  EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes)
-      : head_(head),
-        max_bytes_(max_bytes),
-        first_number_(start_wall_us),
-        next_number_(start_wall_us) {}
+  EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes);
   ~EventRelay() { *alive_ = false; }
 
   void add(proto::TaskEventBatch batch);

@@ -4,6 +4,10 @@
 
 namespace rt::store {
 
+EarlyFrees::EarlyFrees(size_t max_entries) : max_entries_(max_entries) {}
+
+EarlyFrees::~EarlyFrees() = default;
+
 void EarlyFrees::add(const ObjectId& id, int64_t until_us) {
   if (object_at_.count(id) || objects_.size() >= max_entries_) return;
   objects_.emplace_back(until_us, id);

@@ -18,7 +18,8 @@ namespace rt::store {
 
 class EarlyFrees {
  public:
-  explicit EarlyFrees(size_t max_entries) : max_entries_(max_entries) {}
+  explicit EarlyFrees(size_t max_entries);
+  ~EarlyFrees();
 
   void add(const ObjectId& id, int64_t until_us);
   // Returns whether the object was freed early, and forgets it.

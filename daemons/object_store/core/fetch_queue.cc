@@ -5,6 +5,11 @@
 
 namespace rt::store {
 
+FetchQueue::FetchQueue(int64_t capacity, int64_t max_bytes)
+    : capacity_(capacity), max_bytes_(max_bytes) {}
+
+FetchQueue::~FetchQueue() = default;
+
 std::optional<FetchQueue::Launch> FetchQueue::take(
     const std::unordered_map<ObjectId, FetchId>& under_way) {
   for (auto* queue : {&first_, &others_}) {

@@ -20,7 +20,8 @@ struct FetchOrder {
 
 class FetchQueue {
  public:
-  FetchQueue(int64_t capacity, int64_t max_bytes) : capacity_(capacity), max_bytes_(max_bytes) {}
+  FetchQueue(int64_t capacity, int64_t max_bytes);
+  ~FetchQueue();
 
   // The length of the queue is bounded by the number of clients that wait in StoreCore.
   void add(FetchOrder order) { (order.first ? first_ : others_).push_back(std::move(order)); }

@@ -6,6 +6,11 @@
 
 namespace rt::store {
 
+Fetches::Fetches(Options options, FetchSink& sink)
+    : options_(options), sink_(sink), queue_(options.capacity, options.max_bytes) {}
+
+Fetches::~Fetches() = default;
+
 std::string address_of(const Source& source) {
   return source.ip.find(':') == std::string::npos ? fmt::format("{}:{}", source.ip, source.port)
                                                   : fmt::format("[{}]:{}", source.ip, source.port);

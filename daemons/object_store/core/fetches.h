@@ -41,8 +41,8 @@ class Fetches {
     int64_t max_bytes = 0;
   };
   // `sink` must outlive the core.
-  Fetches(Options options, FetchSink& sink)
-      : options_(options), sink_(sink), queue_(options.capacity, options.max_bytes) {}
+  Fetches(Options options, FetchSink& sink);
+  ~Fetches();
 
   // Implements StoreSink::fetch(). All orders are queued before the first one is launched.
   void start(std::vector<FetchOrder> orders, Now now);
