@@ -17,7 +17,8 @@ import pathlib
 import re
 import sys
 
-# The accessors of a header are between these two texts, and what a source defines ends at the third.
+# The accessors of a header are between the first two texts; a source's definitions end at the
+# third.
 BEGIN = '  #pragma GCC diagnostic ignored "-Wstrict-aliasing"\n#endif  // __GNUC__\n'
 END = "#ifdef __GNUC__\n  #pragma GCC diagnostic pop\n"
 SOURCE_END = "// @@protoc_insertion_point(namespace_scope)\n"
@@ -61,7 +62,7 @@ def main():
     texts = [pathlib.Path(generated + suffix).read_text() for suffix in (".h", ".cc")]
     header, source = outline(which, *texts)
     if source == texts[1]:
-        print(f"{generated}.h has no accessors in the form of protoc 3.21: they stay, and the build takes longer")
+        print(f"{generated}.h has no accessors in the form of protoc 3.21: they stay inline")
     write(pathlib.Path(out + ".h"), header)
     write(pathlib.Path(out + ".cc"), source)
 

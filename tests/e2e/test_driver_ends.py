@@ -13,11 +13,11 @@ from waiting import eventually
 
 
 BUSY_DRIVER = """
-    import os, time, numpy, ray
+    import os, threading, time, numpy, ray
     ray.init({init})
     @ray.remote(scheduling_strategy="SPREAD")
     def busy():
-        time.sleep(600)
+        threading.Event().wait()
     @ray.remote
     class Holder:
         def __init__(self):

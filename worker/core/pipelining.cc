@@ -76,4 +76,8 @@ bool became_overdue(const Settings& settings, Lease& lease, SteadyNow now) {
   return lease.overdue = true;
 }
 
+bool wants_leases(const SchedulingClass& c) {
+  return c.group ? c.group->wants() : c.local_want > 0;
+}
+
 }  // namespace rt::worker

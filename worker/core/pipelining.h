@@ -13,6 +13,8 @@ Lease* least_loaded(const Settings& settings, const SchedulingClass& c, const Ta
 int needed_leases(const Settings& settings, const SchedulingClass& c);
 // The same without those that are being connected: how many more are to be asked for.
 int missing_leases(const Settings& settings, const SchedulingClass& c);
+// Whether some of them have been asked for and are not granted yet.
+bool wants_leases(const SchedulingClass& c);
 
 // Whether the first task of the lease has been running for much longer than the measured durations
 // say, which describe the past. The lease is overdue from then on, and the tasks behind are to be

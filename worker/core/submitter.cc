@@ -31,10 +31,6 @@ bool place(SchedulingClass& c, const GroupView& view) {
          !view.gone_before(id);
 }
 
-bool wants_leases(const SchedulingClass& c) {
-  return c.group ? c.group->wants() : c.local_want > 0;
-}
-
 // The node has granted a lease, so its demand is one less. Returns whether the lease is of use.
 bool take_grant(const Settings& settings, SchedulingClass& c, const NodeKey& node) {
   if (c.group) {
@@ -57,8 +53,6 @@ void note_answer(uint64_t& last_answer, uint64_t answer) {
 
 Submitter::Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups)
     : sink_(sink), settings_(settings), groups_(groups) {}
-
-Submitter::~Submitter() = default;
 
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   auto& slot = classes_[class_key(spec)];

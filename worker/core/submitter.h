@@ -35,7 +35,6 @@ class Submitter {
  public:
   // `groups` outlives this object; null: the bundles of all groups are unknown.
   Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups = nullptr);
-  ~Submitter();
 
   // The class of such tasks. It has one user more from here on, until release().
   SchedulingClass* scheduling_class(const proto::TaskTemplate& spec);

@@ -42,8 +42,6 @@ void show_held(NodeState& node, std::set<NodeId>* changed) {
 
 Cluster::Cluster(Env env) : env_(std::move(env)) {}
 
-Cluster::~Cluster() = default;
-
 void Cluster::recover(const proto::Node& node, Now now) {
   NodeId id = NodeId::from_binary(node.node_id());
   NodeState& state = nodes_[id];

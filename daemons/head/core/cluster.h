@@ -105,7 +105,6 @@ class Cluster {
     std::function<void(const NodeId&, const std::string& why, Now)> on_node_lost;
   };
   explicit Cluster(Env env);
-  ~Cluster();
 
   // Adds a node from an earlier head's record. Like a node whose connection has just broken, it is
   // alive and has until node_timeout_ms to come back.
