@@ -175,13 +175,7 @@ def compare_lines(args, systems, roots, results):
 
 def compare_programs(args, systems, roots, results):
     programs = {
-        name: run(
-            python,
-            environment(roots[name], name == "ours"),
-            "programs.py",
-            [],
-            roots[name],
-        )
+        name: run(python, environment(roots[name], name == "ours"), "programs.py", [], roots[name])
         for name, python in systems.items()
     }
     results["programs"] = programs

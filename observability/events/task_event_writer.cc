@@ -8,10 +8,6 @@
 
 namespace rt {
 
-TaskEventWriter::TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
-  strings_ = events::StringTable(std::move(strings));
-}
-
 using events::kBatchVersion;
 using events::kCppFlag;
 using events::kDriverFlag;
@@ -28,6 +24,12 @@ uint8_t packed_kind(const TaskEventCommon& common) {
 }
 
 }  // namespace
+
+TaskEventWriter::TaskEventWriter() { clear(); }
+
+TaskEventWriter::TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
+  strings_ = events::StringTable(std::move(strings));
+}
 
 size_t TaskEventWriter::TailHash::operator()(const TaskId& id) const {
   uint64_t words[2];

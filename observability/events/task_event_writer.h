@@ -19,7 +19,7 @@ namespace rt {
 
 class TaskEventWriter {
  public:
-  TaskEventWriter() { clear(); }
+  TaskEventWriter();
   // Begins with the caller's strings, of which [0] must be "".
   explicit TaskEventWriter(std::vector<std::string> strings);
 

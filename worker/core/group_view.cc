@@ -29,6 +29,8 @@ std::vector<GroupId> GroupView::watched() const {
   return ids;
 }
 
+bool GroupView::watch(const GroupId& id) { return groups_.try_emplace(id).second; }
+
 bool GroupView::watch_own(const GroupId& id) {
   auto [group, added] = groups_.try_emplace(id);
   group->second.own = true;
@@ -175,8 +177,6 @@ std::string GroupView::waits_for(const GroupId& id, int bundle_index) const {
     default: return name + ", which is not created yet" + why;
   }
 }
-
-bool GroupView::watch(const GroupId& id) { return groups_.try_emplace(id).second; }
 
 void GroupView::forget(const GroupId& id) { groups_.erase(id); }
 

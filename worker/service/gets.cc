@@ -42,10 +42,6 @@ size_t failed_index(std::span<const Ref> refs, int64_t since_us) REQUIRES(worker
 
 }  // namespace
 
-Gets::Gets(const Parts& parts) : parts_(parts) {}
-
-Gets::~Gets() = default;
-
 bool Gets::any_awaited(std::span<const Ref> refs) const {
   const NodeId& node = parts_.shared.context.node_id;
   return std::any_of(refs.begin(), refs.end(),

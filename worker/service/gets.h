@@ -31,8 +31,7 @@ class Gets {
     PeerLinks& peers;
     Objects& objects;
   };
-  explicit Gets(const Parts& parts);
-  ~Gets();
+  explicit Gets(const Parts& parts) : parts_(parts) {}
 
   // These are Worker's functions of the same names.
   Waited wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t since_us)

@@ -9,8 +9,6 @@
 
 namespace rt::head {
 
-ActorPlacement::ActorPlacement(Env env) : env_(env) {}
-
 using scheduling::AllowedNodes, scheduling::Amount, scheduling::kNoNode, scheduling::NodeMask,
     scheduling::NodeSlot;
 

@@ -23,7 +23,7 @@ class ActorPlacement {
     const GroupDirectory& groups;
     const BundleSeats& seats;
   };
-  explicit ActorPlacement(Env env);
+  explicit ActorPlacement(Env env) : env_(env) {}
 
   // An actor with neither a node nor an end waits.
   struct Verdict {

@@ -9,6 +9,8 @@ std::optional<ActorId> ActorEnds::of(const WorkerId& worker) const {
   return it == dying_.end() ? std::nullopt : std::optional(it->second);
 }
 
+void ActorEnds::forget(const WorkerId& worker) { dying_.erase(worker); }
+
 void ActorEnds::record(const ActorId& actor, int64_t epoch, const proto::ExitInfo& info) {
   if (const End* known = find(actor)) {
     if (known->epoch > epoch) return;
@@ -29,7 +31,5 @@ const ActorEnds::End* ActorEnds::find(const ActorId& actor) const {
   auto it = ends_.find(actor);
   return it == ends_.end() ? nullptr : &it->second;
 }
-
-void ActorEnds::forget(const WorkerId& worker) { dying_.erase(worker); }
 
 }  // namespace rt::node

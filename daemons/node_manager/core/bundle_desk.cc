@@ -10,8 +10,6 @@
 
 namespace rt::node {
 
-BundleDesk::BundleDesk(const Parts& node) : node_(node) {}
-
 // ---- prepare
 
 bool BundleDesk::prepare(const proto::PrepareBundlesRequest& request, bool leaving, Now now) {

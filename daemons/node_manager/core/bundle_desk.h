@@ -28,7 +28,7 @@ class BundleDesk {
     Workers& workers;
     HostedActors& actors;
   };
-  explicit BundleDesk(const Parts& node);
+  explicit BundleDesk(const Parts& node) : node_(node) {}
 
   // These return true if others may be served now. A node that is `leaving` reserves nothing.
   bool prepare(const proto::PrepareBundlesRequest& request, bool leaving, Now now);

@@ -2,9 +2,13 @@
 
 namespace rt::node {
 
+void DriverJobs::ask(OwnerId driver) { asking_.insert(driver); }
+
 JobId DriverJobs::answered(OwnerId driver, const JobId& job) {
   return asking_.erase(driver) > 0 ? JobId::nil() : job;
 }
+
+void DriverJobs::joined(OwnerId driver, const proto::JobInfo& job) { jobs_[driver] = job; }
 
 JobId DriverJobs::left(OwnerId driver) {
   asking_.erase(driver);
@@ -15,9 +19,5 @@ JobId DriverJobs::left(OwnerId driver) {
 void DriverJobs::fill(proto::RegisterNodeRequest* request) const {
   for (const auto& [driver, job] : jobs_) *request->add_live_jobs() = job;
 }
-
-void DriverJobs::ask(OwnerId driver) { asking_.insert(driver); }
-
-void DriverJobs::joined(OwnerId driver, const proto::JobInfo& job) { jobs_[driver] = job; }
 
 }  // namespace rt::node

@@ -2,8 +2,6 @@
 
 namespace rt::node {
 
-LocalResources::LocalResources(ResourceSet total) : total_(std::move(total)), available_(total_) {}
-
 void LocalResources::acquire(const ResourceSet& request) {
   if (request.empty()) return;
   available_.subtract(request);

@@ -9,7 +9,7 @@ namespace rt::node {
 
 class LocalResources {
  public:
-  explicit LocalResources(ResourceSet total);
+  explicit LocalResources(ResourceSet total) : total_(std::move(total)), available_(total_) {}
 
   const ResourceSet& total() const { return total_; }
   const ResourceSet& available() const { return available_; }

@@ -2,8 +2,6 @@
 
 namespace rt::node {
 
-WorkEnds::WorkEnds(const Parts& node) : node_(node) {}
-
 void WorkEnds::work_ended(Worker& worker, Now now) {
   if (worker.state == WorkerState::kLeased) {
     node_.leases.end(worker.lease, false, now);

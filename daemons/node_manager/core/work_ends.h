@@ -22,7 +22,7 @@ class WorkEnds final : public Workers::Listener {
     Leases& leases;
     BundleDesk& bundle_desk;
   };
-  explicit WorkEnds(const Parts& node);
+  explicit WorkEnds(const Parts& node) : node_(node) {}
 
   // Workers::Listener
   void work_ended(Worker& worker, Now now) override;

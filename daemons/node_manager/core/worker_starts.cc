@@ -70,6 +70,8 @@ WorkerStarts::Hold WorkerStarts::ask(const WorkerKind& kind, Now now) {
   return hold;
 }
 
+void WorkerStarts::succeeded(const WorkerKind& kind) { backoffs_.erase(kind); }
+
 bool WorkerStarts::failed(const WorkerKind& kind, const std::string& why, Now now) {
   if (backoffs_.size() >= kMaxBackoffKinds && !backoffs_.contains(kind))
     backoffs_.erase(backoffs_.begin());
@@ -136,7 +138,5 @@ void WorkerStarts::need_for_task(const WorkerKind& kind) { ++needs_[kind].tasks;
 void WorkerStarts::need_for_actor(const WorkerKind& kind) {
   ++needs_[kind].actors, ++actors_waiting_;
 }
-
-void WorkerStarts::succeeded(const WorkerKind& kind) { backoffs_.erase(kind); }
 
 }  // namespace rt::node

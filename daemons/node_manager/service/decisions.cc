@@ -4,8 +4,6 @@
 
 namespace rt::node {
 
-Decisions::Decisions(net::Loop& loop) : loop_(loop) {}
-
 void Decisions::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
   if (const Worker* leased = node_->driver.core().view().worker(worker))

@@ -30,7 +30,7 @@ class Decisions final : public NodeSink {
     DeadWorkers& dead_workers;
     LoadReports& reports;
   };
-  explicit Decisions(net::Loop& loop);
+  explicit Decisions(net::Loop& loop) : loop_(loop) {}
   ~Decisions() override { *alive_ = false; }
 
   // To be called before NodeCore::start(): the core decides nothing before.
