@@ -60,7 +60,7 @@ Capture* slot_of(const siginfo_t& info) {
 void on_signal(int, siginfo_t* info, void* context) {
   const int saved = errno;
   Capture* slot = slot_of(*info);
-  uint32_t armed = Capture::kArmed;
+  auto armed = static_cast<pid_t>(syscall(SYS_gettid));
   if (slot && slot->state.compare_exchange_strong(armed, Capture::kBusy)) {
     copy_registers(*static_cast<ucontext_t*>(context), slot);
     slot->language_frames =
@@ -144,14 +144,14 @@ Result<Captures*> Captures::get() {
 
 int Captures::signal_number() { return g_signal; }
 
-Capture* Captures::acquire(bool want_stack) {
+Capture* Captures::acquire(pid_t tid, bool want_stack) {
   for (size_t i = 0; i < kSlots; ++i) {
     Capture& slot = g_slots[i];
     if (slot.state.load() != Capture::kIdle) continue;
     slot.want_stack = want_stack;
     slot.only_sp_and_pc = false;
     slot.language_frames = 0;
-    slot.state.store(Capture::kArmed);
+    slot.state.store(tid);
     return &slot;
   }
   return nullptr;
@@ -177,8 +177,8 @@ void Captures::fill_from_outside(Capture* capture, uint64_t sp, uint64_t pc) {
 }
 
 void Captures::release(Capture* capture) {
-  uint32_t armed = Capture::kArmed;
-  if (capture->state.compare_exchange_strong(armed, Capture::kIdle)) return;
+  pid_t armed = capture->state.load();
+  if (armed > 0 && capture->state.compare_exchange_strong(armed, Capture::kIdle)) return;
   // A handler is writing to the slot, which takes microseconds.
   while (capture->state.load() == Capture::kBusy) sched_yield();
   capture->state.store(Capture::kIdle);

@@ -3,8 +3,7 @@
 // The sampler sends a thread a real-time signal that names a slot. The signal's handler copies the
 // registers, the top of the stack and the language's frames into that slot. The handler stays
 // installed and the slots stay mapped after the first profile, because a signal may arrive late. A
-// late signal finds its slot idle and does nothing, unless the slot has been armed again meanwhile
-// for another thread, which then gets a wrong stack for one look.
+// late signal finds its slot idle, or armed for another thread, and does nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -29,12 +28,13 @@ inline constexpr size_t kRegisters = 17;
 inline constexpr size_t kRegisters = 33;
 #endif
 
-// A slot. `state` says who owns the other fields: the sampler while kIdle or kFull, the handler of
-// the captured thread while kBusy. The sampler moves kIdle to kArmed, the handler kArmed to kBusy
+// A slot. `state` says who owns the other fields: the sampler while it is kIdle or kFull, the
+// handler of the captured thread while it is kBusy. Any other value is the number of a thread: the
+// slot is armed for that one. The sampler moves kIdle to a number, the handler the number to kBusy
 // and then kFull.
 struct Capture {
-  enum State : uint32_t { kIdle, kArmed, kBusy, kFull };
-  std::atomic<uint32_t> state;
+  enum State : pid_t { kIdle = 0, kBusy = -1, kFull = -2 };
+  std::atomic<pid_t> state;
   bool want_stack;
   bool only_sp_and_pc;  // Filled by fill_from_outside(): the other registers are not known.
   uint32_t language_frames;
@@ -53,9 +53,9 @@ class Captures {
   static Result<Captures*> get();
   static int signal_number();
 
-  // Takes a slot and arms it; null if all are in use.
-  Capture* acquire(bool want_stack);
-  // Sends the signal to a thread. Returns false if that fails, usually because the thread has
+  // Takes a slot and arms it for a thread; null if all are in use.
+  Capture* acquire(pid_t tid, bool want_stack);
+  // Sends the signal to that thread. Returns false if that fails, usually because the thread has
   // ended.
   bool request(Capture* capture, pid_t tid);
   // Fills the slot for a sleeping thread that blocks the signal, from what the kernel tells of it.

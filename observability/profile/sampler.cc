@@ -31,6 +31,9 @@ struct Thread {
   ThreadFiles files;
   uint32_t index = 0;
   bool takes_no_signals = false;
+  // Whether it could not be asked at the last look, because it ran and took no signals.
+  bool unasked = false;
+  bool answered = false;  // Whether any stack of it was taken.
   ThreadPosition last;
   bool just_asked = false;     // Whether it may have run since then only to handle the signal.
   Capture* pending = nullptr;  // The slot that it has been asked to fill.
@@ -68,6 +71,19 @@ class Sampler {
     collect(collect_until_us);
   }
 
+  // To be called after a look that is the only one: asks the threads that could not be asked.
+  void insist(int64_t until_us) {
+    while (std::any_of(threads_.begin(), threads_.end(), [](auto& t) { return t->unasked; }) &&
+           steady_now_us() < until_us) {
+      constexpr timespec kPause{0, 1'000'000};
+      nanosleep(&kPause, nullptr);
+      for (auto& thread : threads_)
+        if (thread->unasked) examine(*thread, until_us);
+      std::erase_if(threads_, [](const auto& thread) { return thread->tid == 0; });
+      collect(until_us);
+    }
+  }
+
   void missed(int64_t looks) { missed_ += looks; }
 
   // To be called after the last look: waits for stacks that have not arrived yet.
@@ -75,12 +91,21 @@ class Sampler {
 
   proto::StackSamples finish() {
     proto::StackSamples out;
-    size_t silent = 0;
-    for (auto& thread : threads_) silent += thread->pending != nullptr;
+    size_t silent = 0, unasked = 0;
+    for (auto& thread : threads_) {
+      silent += thread->pending != nullptr;
+      unasked += thread->unasked && !thread->answered;
+    }
+    auto threads = [](size_t count) {
+      return count == 1 ? "1 thread" : fmt::format("{} threads", count);
+    };
     if (silent > 0)
       out.add_notes(fmt::format(
           "{} did not answer: waiting in the kernel for a device, stopped, or without a processor",
-          silent == 1 ? "1 thread" : fmt::format("{} threads", silent)));
+          threads(silent)));
+    if (unasked > 0)
+      out.add_notes(
+          fmt::format("{} blocked signals while running, which hides the stack", threads(unasked)));
     if (!note_.empty()) out.add_notes(note_);
     if (table_->full())
       out.add_notes(fmt::format("more than {} different stacks: the later ones are counted as one",
@@ -110,12 +135,7 @@ class Sampler {
     for (pid_t tid : list_threads(self)) {
       auto known = std::find_if(threads_.begin(), threads_.end(),
                                 [&](const auto& thread) { return thread->tid == tid; });
-      if (known != threads_.end()) {
-        // Every thread blocks signals for the moments in which it starts, and around a fork, so a
-        // mask found there must not hold for the whole profile.
-        if ((*known)->takes_no_signals) note_signal_mask(**known);
-        continue;
-      }
+      if (known != threads_.end()) continue;
       auto thread = std::make_unique<Thread>(tid);
       thread->index = static_cast<uint32_t>(names_.size());
       note_signal_mask(*thread);
@@ -147,6 +167,7 @@ class Sampler {
   }
 
   void examine(Thread& thread, int64_t collect_until_us) {
+    thread.unasked = false;
     if (thread.pending) {
       ++(thread.last.running ? thread.owed_on : thread.owed_off);
       return;
@@ -173,12 +194,16 @@ class Sampler {
   }
 
   void ask(Thread& thread, int64_t collect_until_us) {
+    // Every thread blocks signals for moments: when it starts, around a fork, and in the handler
+    // that has filled a slot, where the thread may stand for long if it gets no processor.
+    if (thread.takes_no_signals) note_signal_mask(thread);
     // The stack of such a thread can only be read from outside, and only while the thread sleeps.
-    if (thread.takes_no_signals && thread.last.running) return;
-    Capture* slot = captures_.acquire(unwinder_ != nullptr);
+    thread.unasked = thread.takes_no_signals && thread.last.running;
+    if (thread.unasked) return;
+    Capture* slot = captures_.acquire(thread.tid, unwinder_ != nullptr);
     if (!slot) {
       collect(collect_until_us);
-      slot = captures_.acquire(unwinder_ != nullptr);
+      slot = captures_.acquire(thread.tid, unwinder_ != nullptr);
     }
     if (!slot) return missed(1);
     thread.pending = slot;
@@ -213,7 +238,7 @@ class Sampler {
   void take(Thread& thread) {
     thread.stack = static_cast<int64_t>(table_->add(thread.index, *thread.pending));
     captures_.release(std::exchange(thread.pending, nullptr));
-    thread.just_asked = true;
+    thread.just_asked = thread.answered = true;
     if (wanted(true)) table_->count(static_cast<size_t>(thread.stack), true, thread.owed_on);
     if (wanted(false)) table_->count(static_cast<size_t>(thread.stack), false, thread.owed_off);
   }
@@ -255,7 +280,9 @@ Result<proto::StackSamples> take_stacks(bool native) {
   Request request;
   Sampler sampler(*captures, request, native);
   if (!sampler.sees_anything()) return make_error(Code::kUnsupported, sampler.note());
-  sampler.look(steady_now_us() + kAnswerWithinUs);
+  const int64_t until_us = steady_now_us() + kAnswerWithinUs;
+  sampler.look(until_us);
+  sampler.insist(until_us);
   return sampler.finish();
 }
 

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "observability/profile/capture.h"
 #include "observability/profile/language.h"
 #include "observability/profile/render.h"
 #include "observability/profile/sampler.h"
@@ -173,23 +174,72 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
   EXPECT_EQ(g_interrupted, 0);
 }
 
-TEST(ProfileTest, AThreadThatBlocksSignalsOnlyAtFirstIsSeenAfterwards) {
+// A thread that burns with all signals blocked until 50 ms after go_on(), and then in burn_here().
+class BlocksAtFirst {
+ public:
   using Clock = std::chrono::steady_clock;
-  sigset_t all, before;
-  sigfillset(&all);
-  std::atomic<Clock::time_point> until{Clock::time_point::max()};
-  Threads threads;
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int burns = threads.start([&] {
-    while (Clock::now() < until.load()) g_sum += 1;
+  BlocksAtFirst() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    tid_ = threads_.start([this, before] {
+      while (Clock::now() < until_.load()) g_sum += 1;
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      burn_here();
+    });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    burn_here();
-  });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  until = Clock::now() + std::chrono::milliseconds(50);
+  }
+  void go_on() { until_ = Clock::now() + std::chrono::milliseconds(50); }
+  int tid() const { return tid_; }
+
+ private:
+  std::atomic<Clock::time_point> until_{Clock::time_point::max()};
+  int tid_ = 0;
+  Threads threads_;
+};
+
+TEST(ProfileTest, AThreadThatBlocksSignalsOnlyAtFirstIsSeenAfterwards) {
+  BlocksAtFirst burns;
+  burns.go_on();
   auto samples = take_profile(request_of(Request::WALL), kNever);
   ASSERT_TRUE(samples);
-  EXPECT_THAT(samples_of_thread(*samples, burns).folded, HasSubstr("burn_here"));
+  EXPECT_THAT(samples_of_thread(*samples, burns.tid()).folded, HasSubstr("burn_here"));
+}
+
+TEST(ProfileTest, ASingleLookWaitsForAThreadThatBlocksSignalsForAMoment) {
+  BlocksAtFirst burns;
+  burns.go_on();
+  auto samples = take_stacks(true);
+  ASSERT_TRUE(samples);
+  EXPECT_NE(samples_of_thread(*samples, burns.tid()).folded, "");
+  EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
+}
+
+TEST(ProfileTest, AThreadThatBlocksSignalsWhileItRunsIsInANote) {
+  BlocksAtFirst burns;
+  auto samples = take_stacks(true);
+  burns.go_on();
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples_of_thread(*samples, burns.tid()).folded, "");
+  ASSERT_EQ(samples->notes_size(), 1);
+  EXPECT_EQ(samples->notes(0), "1 thread blocked signals while running, which hides the stack");
+}
+
+TEST(ProfileTest, ALateSignalLeavesASlotAloneThatIsArmedForAnotherThread) {
+  auto captures = Captures::get();
+  ASSERT_TRUE(captures);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t self = gettid();
+  Capture* slot = (*captures)->acquire(self, true);
+  ASSERT_TRUE((*captures)->request(slot, self));
+  (*captures)->release(slot);
+  ASSERT_EQ((*captures)->acquire(self + 1, true), slot);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);  // The signal comes now.
+  EXPECT_EQ(slot->state.load(), self + 1);
+  (*captures)->release(slot);
+  EXPECT_EQ(slot->state.load(), Capture::kIdle);
 }
 
 // The thread that called vfork() takes no signals until the child has ended, which is when `fd`
