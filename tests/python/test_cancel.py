@@ -186,8 +186,7 @@ def test_children_are_cancelled_only_if_recursive(tmp_path, recursive):
     def child():
         try:
             touch(str(tmp_path / "started"))
-            while not os.path.exists(tmp_path / "gate"):
-                time.sleep(0.01)
+            wait_for(tmp_path / "gate")
         except KeyboardInterrupt:
             touch(str(tmp_path / "cancelled"))
             raise

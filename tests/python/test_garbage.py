@@ -7,7 +7,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import gc, sys
+import gc, sys, threading
 import numpy as np
 import ray
 
@@ -61,6 +61,16 @@ def actor():
     ray.get(holder.hold.remote())
 
 
+def late_collections():
+    result()
+
+
+def hold_up(phase, info):
+    threading.Event().wait(0.7)     # as if there were no processor for the thread
+
+
+if sys.argv[1] == "late_collections":
+    gc.callbacks.append(hold_up)
 holder = Holder.remote()
 for _ in range(N):
     globals()[sys.argv[1]]()
@@ -68,7 +78,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("where", ["put", "failed_task", "result", "actor"])
+@pytest.mark.parametrize("where", ["put", "failed_task", "result", "late_collections", "actor"])
 def test_garbage_gives_its_room_to_those_who_wait(where):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, where], capture_output=True, text=True, timeout=150
