@@ -5,7 +5,7 @@ directives:
 
 # compare: stderr      The output to stderr is compared as well.
 # env: NAME=VALUE      Sets a variable of the program's environment.
-# timeout: SECONDS     The limit of a run, instead of 60; on Ray it is RAY_PATIENCE times as much.
+# timeout: SECONDS     The limit of a run, instead of 180; on Ray it is RAY_PATIENCE times as much.
 # needs: extras        The packages of build/ray-extras, which run.py installs, are importable.
 # needs: torch         PyTorch is importable; where it is not, the program is skipped.
 # needs: alone         No other program runs meanwhile, because Ray's "auto" finds any Ray cluster
@@ -32,7 +32,7 @@ PROJECT = HERE.parent.parent
 GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util", "groups", "train")
 EXTRAS = PROJECT / "build" / "ray-extras"
 # On a busy machine, Ray alone takes a minute for training runs that take it 15 s on an idle one.
-RAY_PATIENCE = 4
+RAY_PATIENCE = 2
 sys.path.append(str(PROJECT / "bench"))
 # A shell ignores SIGINT in the programs that it starts in the background; the programs of this
 # directory must not inherit that.
@@ -48,7 +48,7 @@ class Program:
     path: pathlib.Path
     behaviour: str  # The first line, without the "#".
     stderr: bool = False
-    timeout_s: float = 60
+    timeout_s: float = 180
     extras: bool = False
     alone: bool = False
     torch: bool = False
@@ -97,7 +97,7 @@ def _read(name, path):
         path,
         lines[0].lstrip("# "),
         stderr=values.get("compare") == "stderr",
-        timeout_s=float(values.get("timeout", 60)),
+        timeout_s=float(values.get("timeout", 180)),
         extras="extras" in needs,
         alone="alone" in needs,
         torch="torch" in needs,

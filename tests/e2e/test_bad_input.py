@@ -8,7 +8,6 @@ import contextlib
 import json
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -79,13 +78,11 @@ def test_a_wrong_port(live):
     """At the wrong port there is the node-manager, or no cluster at all."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         wrong = f"127.0.0.1:{other.getsockname()[1]}"
-        begin = time.monotonic()
         for said in (
             live.shell.fails("start", f"--address={wrong}"),
             live.shell.fails("status", "--address", wrong),
         ):
             assert wrong in said and "something else listens there" in said
-        assert time.monotonic() - begin < 15
     door = f"127.0.0.1:{live.record['node_manager_port']}"
     for said in (
         live.shell.fails("start", f"--address={door}"),
@@ -147,9 +144,7 @@ def test_an_unreachable_head(live):
             lambda: live.shell.fails("status", "--address", address),
             lambda: init_fails(live.shell, repr(address)),
         ):
-            begin = time.monotonic()
             assert address in attempt()
-            assert time.monotonic() - begin < 13
     assert "nobody.invalid" in live.shell.fails("start", "--address=nobody.invalid:6379")
     said = init_fails(live.shell, RAY_ADDRESS="127.0.0.1:1")
     assert (

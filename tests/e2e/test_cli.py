@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from cluster import kill
@@ -506,9 +505,7 @@ def test_a_dead_cluster_does_not_mislead(shell):
 def test_something_else_listens_there(shell):
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        begin = time.monotonic()
         assert address in shell.fails("status", "--address", address)
-        assert time.monotonic() - begin < 15
 
 
 def test_a_token_is_generated_once_and_printed_again(shell):

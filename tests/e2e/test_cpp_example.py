@@ -34,7 +34,7 @@ EXAMPLE_OUTPUT = [
 ]
 
 
-def run(command, timeout=120, check=True, **options):
+def run(command, timeout=600, check=True, **options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
     assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done

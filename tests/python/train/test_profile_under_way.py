@@ -65,12 +65,16 @@ def test_ranks_that_make_no_step(under_way, tmp_path):
     gate = str(tmp_path / "gate")
 
     def wait(rank, batch):
-        from waiting import wait_for
+        from waiting import touch, wait_for
 
-        if rank == 1 and batch == 3:
-            wait_for(gate)
+        if batch == 3:
+            touch(f"{gate}-{rank}")
+            if rank == 1:
+                wait_for(gate)
 
     with under_way(act=wait, batches=20) as run:
+        # Until both are there, rank 0 may still make a step.
+        until(lambda: os.path.exists(f"{gate}-0") and os.path.exists(f"{gate}-1"))
         status, text = run.profile(timeout_s=0.5)
         open(gate, "w").close()
         assert status == 500 and "ranks 0, 1 made no step within 0.5 s: a step is a batch" in text
