@@ -30,8 +30,9 @@ struct Thread {
   pid_t tid;
   ThreadFiles files;
   uint32_t index = 0;
+  bool is_of_runtime = false;  // Such threads never take signals (common/base/thread.h).
   bool takes_no_signals = false;
-  // Whether it could not be asked at the last look, because it ran and took no signals.
+  // Whether the program's thread could not be asked at the last look: it ran and took no signals.
   bool unasked = false;
   bool answered = false;  // Whether any stack of it was taken.
   ThreadPosition last;
@@ -141,6 +142,7 @@ class Sampler {
       note_signal_mask(*thread);
       names_.emplace_back().set_tid(tid);
       names_.back().set_name(name_of(*thread));
+      thread->is_of_runtime = tid != getpid() && names_.back().name().starts_with("ray-");
       threads_.push_back(std::move(thread));
     }
   }
@@ -196,10 +198,12 @@ class Sampler {
   void ask(Thread& thread, int64_t collect_until_us) {
     // Every thread blocks signals for moments: when it starts, around a fork, and in the handler
     // that has filled a slot, where the thread may stand for long if it gets no processor.
-    if (thread.takes_no_signals) note_signal_mask(thread);
+    if (thread.takes_no_signals && !thread.is_of_runtime) note_signal_mask(thread);
     // The stack of such a thread can only be read from outside, and only while the thread sleeps.
-    thread.unasked = thread.takes_no_signals && thread.last.running;
-    if (thread.unasked) return;
+    if (thread.takes_no_signals && thread.last.running) {
+      thread.unasked = !thread.is_of_runtime;
+      return;
+    }
     Capture* slot = captures_.acquire(thread.tid, unwinder_ != nullptr);
     if (!slot) {
       collect(collect_until_us);

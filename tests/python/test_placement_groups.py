@@ -1,8 +1,6 @@
 """Placement groups on clusters: their lives, and what runs in them."""
 
-import contextlib
 import os
-import pathlib
 import pickle
 import signal
 import subprocess
@@ -481,10 +479,11 @@ def test_a_group_outlives_an_actor_of_its_job(cluster):
     remove_placement_group(group)
 
 
-def test_creation_does_not_wait_for_the_cluster(cluster, make):
+def test_creation_does_not_wait_for_the_cluster(make):
     # The first call connects to the head.
     make([{"thing": 0.001}])
-    head = head_of(cluster.address_info["session_dir"])
+    processes = ray._private.worker.global_worker.node["processes"]
+    head = next(pid for name, pid, _ in processes if name == "ray-head")
     resume = threading.Timer(60, os.kill, (head, signal.SIGCONT))
     os.kill(head, signal.SIGSTOP)
     resume.start()
@@ -495,12 +494,3 @@ def test_creation_does_not_wait_for_the_cluster(cluster, make):
         resume.cancel()
         os.kill(head, signal.SIGCONT)
     assert not waited and all(group.wait(60) for group in groups)
-
-
-def head_of(session):
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # A process may end meanwhile.
-            program, *words = path.read_text().split("\0")
-            if program.endswith("ray-head") and session in words:
-                return int(path.parent.name)
-    raise AssertionError(f"no process is the head of {session}")

@@ -192,10 +192,18 @@ def test_late_gradients_are_found_in_collectives(train_cluster, tmp_path):
 
     with Background(learns, tmp_path, "learns", places=1, trainer=TorchTrainer):
         run = trains("learns")
-        found = until(lambda: look(run), lambda found: found["verdict"] == "STRAGGLER")
+        # On a busy machine, rank 1 may itself be late in a collective now and then.
+        found = until(
+            lambda: look(run),
+            lambda found: (
+                found["verdict"] == "STRAGGLER"
+                and found["ranks"][0]["shares"]["collective"]
+                > 0.3
+                > found["ranks"][1]["shares"]["collective"]
+            ),
+        )
         assert found["stragglers"] == [1], found
-        fast, slow = found["ranks"]
-        assert fast["shares"]["collective"] > 0.3 > slow["shares"]["collective"], found
+        fast, _ = found["ranks"]
         assert fast["where"].endswith("in a collective of torch.distributed"), found
         assert "in computes (test_stragglers.py)" in found["sentence"]
 

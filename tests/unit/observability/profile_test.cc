@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -223,6 +224,20 @@ TEST(ProfileTest, AThreadThatBlocksSignalsWhileItRunsIsInANote) {
   EXPECT_EQ(samples_of_thread(*samples, burns.tid()).folded, "");
   ASSERT_EQ(samples->notes_size(), 1);
   EXPECT_EQ(samples->notes(0), "1 thread blocked signals while running, which hides the stack");
+}
+
+TEST(ProfileTest, AThreadOfTheRuntimeThatRunsIsNotInANote) {
+  // A new thread has the name of the one that starts it.
+  char name[16];
+  ASSERT_EQ(prctl(PR_GET_NAME, name), 0);
+  ASSERT_EQ(prctl(PR_SET_NAME, "ray-io"), 0);
+  BlocksAtFirst burns;
+  ASSERT_EQ(prctl(PR_SET_NAME, name), 0);
+  auto samples = take_stacks(true);
+  burns.go_on();
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples_of_thread(*samples, burns.tid()).folded, "");
+  EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
 }
 
 TEST(ProfileTest, ALateSignalLeavesASlotAloneThatIsArmedForAnotherThread) {
