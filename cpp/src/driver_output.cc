@@ -2,20 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <thread>
 
 namespace ray::internal {
 namespace {
 
 using rt::worker::DriverLine;
-using std::chrono::milliseconds;
-constexpr milliseconds kSettle{150};  // Three batches of log_batch_interval_ms.
-constexpr milliseconds kSettleAtMost{1000};
 
 bool flag_set(const char* name) {
   const char* value = std::getenv(name);
@@ -35,21 +29,6 @@ std::string prefix_of(const DriverLine& line) {
   return colour && std::strcmp(colour, "0") == 0 ? text + " " : "\x1b[36m" + text + "\x1b[0m ";
 }
 
-// The time at which a worker of this machine last wrote to its log files.
-std::filesystem::file_time_type last_output(const std::string& session_dir) {
-  auto latest = std::filesystem::file_time_type::min();
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(session_dir + "/logs", error)) {
-    std::string name = entry.path().filename().string();
-    if (!name.starts_with("worker-") || (!name.ends_with(".out") && !name.ends_with(".err")))
-      continue;
-    std::error_code ignored;
-    if (entry.file_size(ignored) > 0 && !ignored)
-      latest = std::max(latest, entry.last_write_time(ignored));
-  }
-  return latest;
-}
-
 }  // namespace
 
 std::function<void(const std::vector<DriverLine>&)> worker_output_printer() {
@@ -63,15 +42,6 @@ std::function<void(const std::vector<DriverLine>&)> worker_output_printer() {
     }
     std::fflush(stdout);
   };
-}
-
-void settle_worker_output(const rt::worker::Worker& worker) {
-  auto end = std::chrono::steady_clock::now() + kSettleAtMost;
-  while (std::chrono::steady_clock::now() < end &&
-         std::filesystem::file_time_type::clock::now() - last_output(worker.context().session_dir) <
-             kSettle) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
 }
 
 }  // namespace ray::internal

@@ -10,8 +10,4 @@ namespace ray::internal {
 
 // Returns what prints workers' output, for rt::worker::Options::log_sink.
 std::function<void(const std::vector<rt::worker::DriverLine>&)> worker_output_printer();
-// Waits, at the end of a program, for output that workers wrote a moment ago, but at most a second.
-// Programs whose workers print nothing do not wait.
-void settle_worker_output(const rt::worker::Worker& worker);
-
 }  // namespace ray::internal

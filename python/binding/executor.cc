@@ -330,6 +330,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   int count = task.num_returns();
   if (count < 0) return yield_all(task, result);
   if (asyncio_) task.executed();
+  if (!log_markers_.flush_open_line()) return fail_with_exception(task);
   if (task.is_actor_creation()) {
     instance_ = PyPtr::borrow(result);
     PyPtr args(PyTuple_Pack(1, result));
@@ -422,6 +423,10 @@ std::optional<PythonExecutor::Failure> PythonExecutor::describe_failure(
     worker::ExecutingTask& task) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
+  if (!log_markers_.flush_open_line()) {
+    for (PyObject* before : {type, value, traceback}) Py_XDECREF(before);
+    PyErr_Fetch(&type, &value, &traceback);
+  }
   PyErr_NormalizeException(&type, &value, &traceback);
   PyPtr t(type), exception(value), tb(traceback);
   task.args().clear();

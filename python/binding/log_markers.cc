@@ -91,4 +91,14 @@ void LogMarkers::task_ended(FunctionSlot& slot, int64_t took_us, PyPtr* result) 
   PyErr_Restore(type, value, traceback);
 }
 
+bool LogMarkers::flush_open_line() {
+  if (!std::exchange(open_line_, false)) return true;
+  PyPtr none(PyTuple_New(0));
+  PyPtr done = call_python("ray._private.worker_main", "flush_streams", none.get());
+  if (done) return true;
+  if (ends_process()) return false;
+  PyErr_WriteUnraisable(nullptr);
+  return true;
+}
+
 }  // namespace rt::python

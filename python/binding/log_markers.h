@@ -27,6 +27,12 @@ class LogMarkers {
   // `result`.
   void task_ended(FunctionSlot& slot, int64_t took_us, PyPtr* result);
 
+  // Text without a newline was printed, which stays in Python's buffer.
+  void note_open_line() { open_line_ = true; }
+  // To be called before the answer of a task leaves, so that who has the answer finds such text in
+  // the log files. False if SIGTERM comes meanwhile, whose exception is set.
+  bool flush_open_line();
+
   // For code that is about to write to the logs: the marker of the function that began last (null:
   // none has), and the marker of the task that the output belongs to.
   PyObject* of_function();
@@ -47,6 +53,7 @@ class LogMarkers {
   bool named_ = false;  // The log files name a function.
   // The log files name a task, so the next one must replace the marker.
   bool marked_ = false;
+  bool open_line_ = false;
   // The marker that was made last, and of what.
   PyPtr marker_;
   TaskId marker_task_;

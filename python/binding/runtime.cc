@@ -17,6 +17,7 @@
 #include "python/binding/commands.h"
 #include "python/binding/metrics.h"
 #include "python/binding/specs.h"
+#include "worker/output.h"
 #include "worker/session_over.h"
 
 namespace rt::python {
@@ -235,6 +236,16 @@ PyObject* context(PyObject*, PyObject*) {
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 
+PyObject* await_output(PyObject*, PyObject* most) {
+  const double seconds = PyFloat_AsDouble(most);
+  if (PyErr_Occurred()) return nullptr;
+  if (WorkerHold worker = g_runtime.worker) {
+    GilRelease release;
+    worker::await_output(*worker, steady_now_us() + static_cast<int64_t>(seconds * 1e6));
+  }
+  Py_RETURN_NONE;
+}
+
 PyObject* is_connected(PyObject*, PyObject*) {
   return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected());
 }
@@ -289,6 +300,8 @@ PyMethodDef kRuntimeFunctions[] = {
     {"is_forked", is_forked, METH_NOARGS, "Whether this process was forked from a connected one."},
     {"session", session, METH_NOARGS, "The current session's number, 0 when not connected."},
     {"context", context, METH_NOARGS, "What start() learnt, as a dict; None when not connected."},
+    {"await_output", await_output, METH_O,
+     "await_output(most seconds): until all that workers of this job have printed is here."},
     {"is_connected", is_connected, METH_NOARGS, "Whether the node-manager is still there."},
     {"take_log_lines", take_log_lines, METH_O, nullptr},
     {"wake_log_reader", wake_log_reader, METH_NOARGS, nullptr},

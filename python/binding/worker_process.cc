@@ -299,6 +299,11 @@ PyObject* log_task(PyObject*, PyObject*) {
   return g_executor ? g_executor->log_markers().of_writer().release() : Py_NewRef(Py_None);
 }
 
+PyObject* note_open_line(PyObject*, PyObject*) {
+  if (g_executor) g_executor->log_markers().note_open_line();
+  Py_RETURN_NONE;
+}
+
 PyObject* take_cancel(PyObject*, PyObject*) {
   return PyBool_FromLong(g_executor && g_executor->take_cancel());
 }
@@ -360,6 +365,8 @@ PyMethodDef kWorkerProcessFunctions[] = {
     {"log_marker", log_marker, METH_NOARGS, "The marker line of what ran last."},
     {"log_task", log_task, METH_NOARGS,
      "The marker line of the task that prints, ':task_id:' alone when none does."},
+    {"note_open_line", note_open_line, METH_NOARGS,
+     "Text without a newline was printed, which is flushed before the answer of the task."},
     {"take_cancel", take_cancel, METH_NOARGS,
      "Whether ray.cancel asked for the interrupt that just came."},
     {"task_cancelled", task_cancelled, METH_NOARGS,

@@ -74,6 +74,7 @@ void PythonExecutor::end_of_items(worker::ExecutingTask& task) {
       return task.fail(parts, failure->retriable);
     if (Status sent = task.item(parts); !sent) return task.fail(parts, false);
   }
+  if (!log_markers_.flush_open_line()) return fail_with_exception(task);
   worker::ValueParts parts;
   parts.kind = dynamic ? worker::ValueKind::kPickle : worker::ValueKind::kNone;
   if (dynamic) parts.inband = {&kRefGenerator, 1};

@@ -4,6 +4,7 @@ still gets one text."""
 import asyncio
 import contextlib
 import http.client
+import os
 import pathlib
 import re
 import subprocess
@@ -50,10 +51,12 @@ def c():
 
 def pieces(c, job):
     """Returns names and sizes of the pieces, the oldest first."""
-    found = {
-        path.name: path.stat().st_size
-        for path in (pathlib.Path(c.head_node).parent / "logs").glob(f"job-driver-{job}.log*")
-    }
+    found = {}
+    for entry in os.scandir(pathlib.Path(c.head_node).parent / "logs"):
+        if entry.name.startswith(f"job-driver-{job}.log"):
+            # It may be deleted meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                found[entry.name] = entry.stat().st_size
     return dict(
         sorted(found.items(), key=lambda item: -int(item[0].rpartition(".log")[2][1:] or 0))
     )

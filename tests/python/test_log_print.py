@@ -1,8 +1,6 @@
 """How the driver prints workers' lines, tested without a cluster."""
 
-import os
-
-from ray._private.log_print import Deduplicator, LogLine, has_output_since
+from ray._private.log_print import Deduplicator, LogLine
 
 
 def line(text, pid, name="f", stderr=False):
@@ -45,22 +43,3 @@ def test_when_counted_lines_are_due():
     wait = dedup.seconds_until_flush(2.0)
     assert 3 <= wait < 3.1 and dedup.flush(2.0 + wait)
     assert dedup.seconds_until_flush(6.0) == -1
-
-
-def test_markers_are_no_output(tmp_path):
-    def wrote(name, text, at):
-        (tmp_path / name).write_text(text)
-        os.utime(tmp_path / name, (at, at))
-
-    markers = ":job_id:01000000\n:task_name:f\n:task_id:5135 0\n"
-    wrote("worker-1.out", markers, 300)
-    wrote("worker-1.err", "", 400)
-    wrote("head.log", "started\n", 500)
-    assert not has_output_since(str(tmp_path), 0)
-    wrote("worker-2.out", markers + "without an end", 100)
-    wrote("worker-2.err", markers + "2\n", 200)
-    assert has_output_since(str(tmp_path), 199)
-    assert not has_output_since(str(tmp_path), 200)
-    wrote("worker-3.out", markers * 1000, 250)
-    assert has_output_since(str(tmp_path), 200), "too long to be looked at"
-    assert not has_output_since(str(tmp_path / "nowhere"), 0)

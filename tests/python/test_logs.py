@@ -161,6 +161,58 @@ def test_no_colour_and_off():
     assert "hello" not in run(RAY_LOG_TO_DRIVER="0").stdout
 
 
+def test_what_was_printed_last_is_shown():
+    """The pause between batches of lines would never end here, so the lines come because the driver
+    asks for them."""
+    program = """
+import ray
+from ray.cluster_utils import Cluster
+cluster = Cluster(head_node_args={"num_cpus": 1})
+cluster.add_node(num_cpus=4, resources={"there": 4})
+ray.init(address=cluster.address)
+
+@ray.remote(resources={"there": 1})
+def f(how, fails=False):
+    print("function", how, end="")
+    assert not fails
+
+@ray.remote(resources={"there": 1})
+def generator():
+    print("begin")
+    yield 1
+    print("generator", end="")
+
+@ray.remote(resources={"there": 1})
+class Async:
+    async def say(self):
+        print("coroutine", end="")
+
+ray.get(ray.remote(print).remote("on the head"))
+actor = Async.remote()
+generated = generator.remote()
+ended = [f.remote("returns"), f.remote("fails", True), actor.say.remote(), generated.completed()]
+ray.wait(ended, num_returns=len(ended))
+"""
+    environment = {"RAY_log_batch_interval_ms": "3600000", "RAY_COLOR_PREFIX": "0"}
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    lines = {line.partition(") ")[2] for line in result.stdout.splitlines()}
+    assert lines >= {
+        "on the head",
+        "function returns",
+        "function fails",
+        "begin",
+        "generator",
+        "coroutine",
+    }, result.stdout + result.stderr
+
+
 def test_files_are_rotated(tmp_path):
     program = """
 import os, ray, sys

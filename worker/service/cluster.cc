@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "observability/events/timeline.h"
 #include "worker/drains.h"
+#include "worker/output.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -33,6 +34,31 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
   if (impl.shared.stopping) return Waited::kFailed;
   if (waited == Waited::kDone) *known = std::move(now);
   return waited;
+}
+
+void await_output(Worker& worker, int64_t deadline_us) {
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.shared.mutex);
+  if (impl.shared.stopping || impl.head.is_lost()) return;
+  proto::FlushLogsRequest request;
+  request.set_job_id(impl.shared.context.job_id.binary());
+  auto answered = std::make_shared<bool>(false);
+  impl.head.with(
+      [answered, request, deadline_us](Result<std::shared_ptr<rpc::Connection>> connection) {
+        if (!connection) {
+          *answered = true;
+          return;
+        }
+        // The lines come before the answer, over the same connection.
+        rpc::call(**connection, &proto::HeadService::Stub::FlushLogs, request,
+                  std::max<int64_t>(deadline_us - steady_now_us(), 0),
+                  [answered](const Result<proto::Empty>&) { *answered = true; });
+      });
+  auto over = [&] {
+    assert_locked();
+    return *answered || impl.shared.stopping || impl.head.is_lost();
+  };
+  while (impl.pump.wait_until(lock, deadline_us, over) == Waited::kInterrupted) {}
 }
 
 Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {

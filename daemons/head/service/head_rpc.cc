@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "daemons/head/service/head_server.h"
 #include "daemons/head/service/job_logs.h"
+#include "daemons/head/service/log_flush.h"
 
 namespace rt::head {
 namespace {
@@ -176,6 +177,9 @@ METHOD(Subscribe, SubscribeRequest, Empty) {
   answer(call, done, EVENT(subscribe(CONN, *request, now)));
 }
 METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, EVENT(publish_logs(CONN, *request))); }
+METHOD(FlushLogs, FlushLogsRequest, Empty) {
+  flush_logs(server_, *request, answer(call, reply, done));
+}
 
 METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) {
   EVENT(submit_job(*request, now, answer(call, reply, done)));

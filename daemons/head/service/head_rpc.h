@@ -48,6 +48,7 @@ class HeadRpc final : public proto::HeadService {
   HEAD_RPC(ReportDeadWorkers, DeadWorkers, Empty)
   HEAD_RPC(Subscribe, SubscribeRequest, Empty)
   HEAD_RPC(PublishLogs, HeadEvent, Empty)
+  HEAD_RPC(FlushLogs, FlushLogsRequest, Empty)
   HEAD_RPC(SubmitJob, SubmitJobRequest, SubmitJobReply)
   HEAD_RPC(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply)
   HEAD_RPC(ListSubmittedJobs, Empty, SubmittedJobsReply)

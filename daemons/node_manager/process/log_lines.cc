@@ -72,10 +72,9 @@ void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* ou
     if (take_marker(rest, ":task_id:")) return;  // only for searches for the lines of one task
   }
   if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-  const std::string& job = job_.empty() ? default_job_ : job_;
-  if (out->empty() || out->back().job_id() != job || out->back().name() != name_) {
+  if (out->empty() || out->back().job_id() != job() || out->back().name() != name_) {
     out->emplace_back();
-    out->back().set_job_id(job);
+    out->back().set_job_id(job());
     out->back().set_name(name_);
   }
   while (text.size() > max_line_) {

@@ -29,6 +29,8 @@ class LogLineReader {
   bool has_partial() const;
   // Sets the job (binary id) of lines that come before any ":job_id:" marker.
   void set_job(const std::string& job_id) { default_job_ = job_id; }
+  // The job (binary id) that the text without a newline belongs to.
+  const std::string& job() const { return job_.empty() ? default_job_ : job_; }
 
  private:
   void line(std::string_view text, std::vector<proto::LogLines>* out);

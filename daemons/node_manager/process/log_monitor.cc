@@ -12,7 +12,7 @@
 namespace rt::node {
 namespace {
 constexpr size_t kLogReadBytes = 256 * 1024;
-constexpr int kPiecesPerFlush = 16;
+constexpr int kPiecesPerBatch = 16;
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 }  // namespace
@@ -26,7 +26,10 @@ LogMonitor::LogMonitor(net::Loop& loop, const Settings& settings, const std::str
     inotify_ = -1;
   }
   if (inotify_ >= 0) {
-    watch_ = loop_.watch_readable(inotify_, [this] { on_inotify(); });
+    watch_ = loop_.watch_readable(inotify_, [this] {
+      take_changes();
+      if (!dirty_.empty()) schedule(settings_.log_batch_interval_ms * 1000);
+    });
   } else {
     RT_INFO("no inotify on {}: worker logs are polled", directory_);
   }
@@ -71,7 +74,7 @@ void LogMonitor::remove(const WorkerId& worker) {
       ++it;
       continue;
     }
-    for (int piece = 0; piece < kPiecesPerFlush && read_some(file, &event); ++piece) {}
+    for (int piece = 0; piece < kPiecesPerBatch && read_some(file, &event); ++piece) {}
     std::vector<proto::LogLines> rest;
     file.reader.finish(&rest, true);
     fill(file, rest, &event);
@@ -83,7 +86,11 @@ void LogMonitor::remove(const WorkerId& worker) {
   publish(event);
 }
 
-void LogMonitor::on_inotify() {
+void LogMonitor::take_changes() {
+  if (inotify_ < 0) {
+    for (const auto& [name, file] : files_) dirty_.insert(name);
+    return;
+  }
   alignas(inotify_event) char buffer[16384];
   ssize_t n;
   while ((n = ::read(inotify_, buffer, sizeof buffer)) > 0) {
@@ -97,50 +104,80 @@ void LogMonitor::on_inotify() {
       }
     }
   }
-  if (!dirty_.empty()) schedule(settings_.log_batch_interval_ms * 1000);
 }
 
 void LogMonitor::schedule(int64_t delay_us) {
   if (timer_) return;
   timer_ = loop_.run_after(delay_us, [this] {
     timer_ = 0;
-    flush();
+    next_batch();
   });
 }
 
-void LogMonitor::flush() {
-  if (inotify_ < 0) {
-    for (const auto& [name, file] : files_) dirty_.insert(name);
-  }
+void LogMonitor::next_batch() {
+  if (inotify_ < 0) take_changes();
   proto::HeadEvent event;
-  std::set<std::string> waiting = std::exchange(partial_, {});
-  std::set<std::string> more;
+  std::set<std::string> waiting = partial_;
+  for (const std::string& name : read_dirty(&event)) waiting.erase(name);
+  // Publish an incomplete line if nothing has followed since the last batch, such as a prompt.
+  for (const std::string& name : waiting) hand_out_partial(name, &event);
+  end_batch(event);
+}
+
+void LogMonitor::flush(const std::string& job_id, std::function<void()> done) {
+  take_changes();
+  flushes_.push_back({job_id, std::move(done), dirty_});
+  if (timer_) loop_.cancel(std::exchange(timer_, 0));
+  proto::HeadEvent event;
+  read_dirty(&event);
+  end_batch(event);
+}
+
+std::set<std::string> LogMonitor::read_dirty(proto::HeadEvent* event) {
+  std::set<std::string> grown, more;
   for (const std::string& name : dirty_) {
     auto it = files_.find(name);
     if (it == files_.end()) continue;
     bool again = true;
     int64_t before = it->second.offset;
-    for (int piece = 0; piece < kPiecesPerFlush && again; ++piece)
-      again = read_some(it->second, &event);
+    for (int piece = 0; piece < kPiecesPerBatch && again; ++piece)
+      again = read_some(it->second, event);
     if (again) more.insert(name);
     if (it->second.offset == before) continue;
-    waiting.erase(name);
+    grown.insert(name);
+    partial_.erase(name);
     if (it->second.reader.has_partial()) partial_.insert(name);
   }
-  // Publish an incomplete line if nothing has followed since the last flush, such as a prompt.
-  for (const std::string& name : waiting) {
-    File& file = files_.at(name);
-    std::vector<proto::LogLines> rest;
-    file.reader.finish(&rest, false);
-    fill(file, rest, &event);
-  }
   dirty_ = std::move(more);
+  return grown;
+}
+
+void LogMonitor::end_batch(proto::HeadEvent& event) {
+  std::vector<std::function<void()>> done;
+  std::erase_if(flushes_, [&](Flush& flush) {
+    std::erase_if(flush.files, [&](const std::string& name) { return !dirty_.contains(name); });
+    if (!flush.files.empty()) return false;
+    for (const std::string& name : std::set(partial_)) {
+      if (files_.at(name).reader.job() == flush.job_id) hand_out_partial(name, &event);
+    }
+    done.push_back(std::move(flush.done));
+    return true;
+  });
   publish(event);
   if (!dirty_.empty()) {
     schedule(0);
   } else if (!partial_.empty() || (inotify_ < 0 && !files_.empty())) {
     schedule(settings_.log_batch_interval_ms * 1000);
   }
+  for (const auto& answer : done) answer();
+}
+
+void LogMonitor::hand_out_partial(const std::string& name, proto::HeadEvent* event) {
+  File& file = files_.at(name);
+  std::vector<proto::LogLines> rest;
+  file.reader.finish(&rest, false);
+  fill(file, rest, event);
+  partial_.erase(name);
 }
 
 bool LogMonitor::read_some(File& file, proto::HeadEvent* event) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -32,6 +33,9 @@ class LogMonitor {
   void set_job(const WorkerId& worker, const std::string& job_id);
   // To be called when the process has ended: publishes its last lines at once.
   void remove(const WorkerId& worker);
+  // Publishes, without the pause between batches, all that workers have written by now, with the
+  // unfinished lines of the job (binary id). Then calls `done`, perhaps before this returns.
+  void flush(const std::string& job_id, std::function<void()> done);
 
  private:
   struct File {
@@ -45,9 +49,22 @@ class LogMonitor {
     LogLineReader reader;
   };
 
-  void on_inotify();
+  // A call of flush() whose files have not been read to their ends.
+  struct Flush {
+    std::string job_id;
+    std::function<void()> done;
+    std::set<std::string> files;
+  };
+
+  // Marks the files that were written to since the last call.
+  void take_changes();
   void schedule(int64_t delay_us);
-  void flush();
+  void next_batch();
+  // Reads files that may have new bytes, each up to a bound; returns the names of those that had.
+  std::set<std::string> read_dirty(proto::HeadEvent* event);
+  // Ends a batch: publishes it, with the answers to flush(), and plans the next one.
+  void end_batch(proto::HeadEvent& event);
+  void hand_out_partial(const std::string& name, proto::HeadEvent* event);
   // Returns true if there may be more to read.
   bool read_some(File& file, proto::HeadEvent* event);
   // Returns true if the worker has rotated its log, so that the path names another file. The old
@@ -63,6 +80,7 @@ class LogMonitor {
   std::map<std::string, File> files_;  // by name within the directory
   std::set<std::string> dirty_;        // files that may have new bytes
   std::set<std::string> partial_;      // files that ended in an incomplete line when last read
+  std::list<Flush> flushes_;
   int inotify_ = -1;
   std::unique_ptr<net::FdWatch> watch_;
   net::Loop::TimerId timer_ = 0;

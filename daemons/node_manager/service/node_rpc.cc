@@ -164,6 +164,11 @@ void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* 
   done->Run();
 }
 
+void NodeRpc::FlushLogs(Controller*, const proto::FlushLogsRequest* request, proto::Empty*,
+                        Closure* done) {
+  node_.processes.logs().flush(request->job_id(), [done] { done->Run(); });
+}
+
 void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequest* request,
                            proto::LogFilesReply* reply, Closure* done) {
   answer(controller, list_log_files(node_.log_directory, request->glob()), reply, done);

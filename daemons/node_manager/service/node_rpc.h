@@ -69,6 +69,7 @@ class NodeRpc final : public proto::NodeManagerService {
   void GetStats(Controller*, const proto::Empty*, proto::NodeStats*, Closure*) override;
   void RecordMetrics(Controller*, const proto::MetricsReport*, proto::Empty*, Closure*) override;
   void GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply*, Closure*) override;
+  void FlushLogs(Controller*, const proto::FlushLogsRequest*, proto::Empty*, Closure*) override;
   void ListLogFiles(Controller*, const proto::ListLogFilesRequest*, proto::LogFilesReply*,
                     Closure*) override;
   void ReadLogFile(Controller*, const proto::ReadLogFileRequest*, proto::ReadLogFileReply*,

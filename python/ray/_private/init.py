@@ -281,7 +281,5 @@ def _connect(node: dict, job: Job, given: InitArguments):
         from ray._private.log_print import LogPrinter
 
         worker.log_printer = LogPrinter(
-            worker.context["node_ip"],
-            worker.context["session_dir"],
-            prefixed=given.logging_config is None,
+            worker.context["node_ip"], prefixed=given.logging_config is None
         )

@@ -23,10 +23,8 @@ _COLORS = (
     "\x1b[92m",
     "\x1b[93m",
 )
-# Seconds: three times log_batch_interval_ms.
-_SETTLE_S = 0.15
-# The markers of a worker (worker_main.MarkedStream). It may write them although it prints nothing.
-_MARKERS = (b":job_id:", b":task_name:", b":actor_name:", b":task_id:")
+# A node that does not answer holds up the end of a program for at most these seconds.
+_OUTPUT_WAIT_S = 5.0
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
@@ -34,27 +32,6 @@ _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 def _shown(text: str) -> str:
     """Escapes control characters, as names of tasks, nodes or resources may contain them."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
-
-
-def _holds_output(log: os.DirEntry) -> bool:
-    if not 0 < (size := log.stat().st_size) <= 4096:
-        return size > 0
-    with open(log.path, "rb") as file:
-        return any(not line.startswith(_MARKERS) for line in file)
-
-
-def has_output_since(log_dir: str, since: float) -> bool:
-    """Whether a worker of this machine has written output since a time (seconds, epoch)."""
-    try:
-        return any(
-            entry.name.startswith("worker-")
-            and entry.name.endswith((".out", ".err"))
-            and entry.stat().st_mtime > since
-            and _holds_output(entry)
-            for entry in os.scandir(log_dir)
-        )
-    except OSError:
-        return False
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -163,9 +140,8 @@ class Deduplicator:
 class LogPrinter:
     """Owns the thread that prints. stop() prints what has arrived and ends the thread."""
 
-    def __init__(self, node_ip: str, session_dir: str, prefixed: bool = True):
+    def __init__(self, node_ip: str, prefixed: bool = True):
         self.node_ip = node_ip
-        self.log_dir = os.path.join(session_dir, "logs")
         self.color = os.environ.get("RAY_COLOR_PREFIX", "")
         self.prefixed = prefixed and not _flag("RAY_DISABLE_WORKER_LOG_PREFIX", False)
         self.dedup = None
@@ -232,15 +208,8 @@ class LogPrinter:
             )
 
     def settle(self):
-        """Waits at the end of a program for output that was written a moment ago.
-
-        Node-managers send output in batches. Programs whose workers print nothing do not wait.
-        """
-        deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline and has_output_since(
-            self.log_dir, time.time() - _SETTLE_S
-        ):
-            time.sleep(0.01)
+        """Waits at the end of a program for what its workers have printed."""
+        _raylet.await_output(_OUTPUT_WAIT_S)
 
     def stop(self):
         self.stopping = True

@@ -166,6 +166,7 @@ class MarkedStream(io.TextIOWrapper):
                 self._line_start = text[-1] == "\n"
             written = super().write(text)
             if not self._line_start:
+                _raylet.note_open_line()
                 _flusher.wake()
             return written
 
@@ -271,6 +272,15 @@ def wrote_unmarked(function: int) -> bool:
         return False
 
 
+def flush_streams():
+    """Writes what was printed without a newline. The binding calls this at the ends of tasks."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except ValueError:  # The program closed the stream.
+            pass
+
+
 class _Flusher:
     """Flushes lines without an end a moment after they were written.
 
@@ -293,11 +303,7 @@ class _Flusher:
             self._open.wait()
             time.sleep(0.05)
             self._open.clear()
-            for stream in (sys.__stdout__, sys.__stderr__):
-                try:
-                    stream.flush()
-                except ValueError:  # The program closed the stream.
-                    pass
+            flush_streams()
 
 
 _flusher = _Flusher()

@@ -138,5 +138,62 @@ TEST(LogMonitor, FollowsAFileThatIsRotated) {
   monitor.remove(worker);
 }
 
+// The pause between batches would never end here.
+TEST(LogMonitor, AFlushPublishesWhatIsWritten) {
+  ScratchDir dir;
+  AsioDriver driver;
+  Settings settings;
+  settings.log_batch_interval_ms = 3'600'000;
+  settings.log_line_max_bytes = 1 << 20;
+  std::string text;
+  LogMonitor monitor(driver.loop(), settings, dir.path("logs"), [&](const proto::HeadEvent& event) {
+    for (const auto& batch : event.logs()) text += text_of({batch});
+  });
+  Rng rng(1);
+  const std::string mine = job_id_from_int(1).binary(), other = job_id_from_int(2).binary();
+  auto worker = [&](int pid, const std::string& job) {
+    const std::string path = dir.path("logs/worker-" + std::to_string(pid));
+    const WorkerId id = WorkerId::random(rng);
+    monitor.add(id, pid, path + ".out", path + ".err");
+    monitor.set_job(id, job);
+    return std::ofstream(path + ".out");
+  };
+  std::ofstream first = worker(1, mine), second = worker(2, other);
+  bool done = false;
+  first << "a line\nand no end" << std::flush;
+  second << "of another job\nits next line is not complete" << std::flush;
+  monitor.flush(mine, [&] {
+    EXPECT_EQ(text, "[]a line|[]of another job|[]and no end|");
+    done = true;
+  });
+  EXPECT_TRUE(done);
+  // Nothing new: the answer does not wait for anything.
+  done = false;
+  monitor.flush(mine, [&] { done = true; });
+  EXPECT_TRUE(done);
+  EXPECT_EQ(text, "[]a line|[]of another job|[]and no end|");
+  // More than is read at a time.
+  text.clear();
+  const std::string line(1 << 19, 'x');
+  for (int i = 0; i < 20; ++i) first << "\n" << line;
+  first << "\nlast\n" << std::flush;
+  done = false;
+  monitor.flush(mine, [&] { done = true; });
+  EXPECT_FALSE(done);
+  ASSERT_TRUE(driver.run_until([&] { return done; }));
+  EXPECT_TRUE(text.ends_with("|last|"));
+  EXPECT_GT(text.size(), 20 * line.size());
+  // A worker that ends meanwhile is waited for no longer.
+  for (int i = 0; i < 20; ++i) second << "\n" << line;
+  second << std::flush;
+  const WorkerId third = WorkerId::random(rng);
+  monitor.add(third, 3, dir.path("logs/worker-3.out"), dir.path("logs/worker-3.err"));
+  std::ofstream(dir.path("logs/worker-3.out")) << std::string(10 << 20, 'y');
+  done = false;
+  monitor.flush(mine, [&] { done = true; });
+  monitor.remove(third);
+  ASSERT_TRUE(driver.run_until([&] { return done; }));
+}
+
 }  // namespace
 }  // namespace rt::node
