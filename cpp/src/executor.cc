@@ -107,6 +107,7 @@ void CppExecutor::run(w::ExecutingTask& task) {
   } catch (const RayException& e) {  // Thrown before user code ran.
     outcome.failure = CallFailure{DemangledName(typeid(e).name()), e.what()};
   }
+  flush_output();
   task.executed();
   task.args().clear();
   if (const auto& failure = outcome.failure) {

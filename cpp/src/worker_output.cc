@@ -1,5 +1,6 @@
 #include "worker_output.h"
 
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -85,6 +86,12 @@ void set_output_marker(const std::string* marker, const rt::TaskId& task, int at
   g_task = task;
   g_attempt = attempt;
   g_task_number.fetch_add(1, std::memory_order_release);
+}
+
+void flush_output() {
+  for (std::FILE* file : {stdout, stderr}) {
+    if (__fpending(file) > 0) std::fflush(file);
+  }
 }
 
 }  // namespace ray::internal

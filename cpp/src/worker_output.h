@@ -15,5 +15,8 @@ void mark_output();
 // valid for the life of the process. The first output of each task also gets a line with the
 // task's id.
 void set_output_marker(const std::string* marker, const rt::TaskId& task, int attempt);
+// Writes what was printed without a newline. To be called before the answer of a task leaves, so
+// that who has the answer finds such text in the log files.
+void flush_output();
 
 }  // namespace ray::internal

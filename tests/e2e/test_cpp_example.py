@@ -193,6 +193,7 @@ def test_the_checks_of_the_cpp_interface_pass(checks, env, mode, tmp_path):
     assert "ok after the end" in done.stdout
     if mode == "cluster":
         assert "ok concurrency" in done.stdout
+        assert re.search(r"\(Say pid=\d+\)\S* printed last\n", done.stdout), done.stdout
         logs = "".join(
             open(path).read()
             for path in glob.glob(

@@ -292,6 +292,7 @@ int main(int argc, char** argv) {
   if (config.local_mode) {
     ray::Shutdown();
   } else {
+    ray::Task(Say).Remote("printed last").Get();
     ShutdownDuringACall();
   }
   Check("after the end", [] {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <iostream>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -43,6 +44,7 @@ int CrashOnce(const std::string& file) {
   if (fd >= 0) _exit(7);
   return 42;
 }
+void Say(const std::string& text) { std::cout << text; }
 std::string Namespace() { return ray::GetNamespace(); }
 std::string Echo(std::any value) { return std::any_cast<std::string>(value); }
 
@@ -67,7 +69,7 @@ ray::ActorHandle<Counter> MakeCounter(int start) {
   return ray::Actor(Counter::Create).Remote(start);
 }
 
-RAY_REMOTE(Plus, Nothing, Repeat, Sleep, SumOf, MakeRefs, TakesRef, Throws, Crash, CrashOnce,
+RAY_REMOTE(Plus, Nothing, Repeat, Sleep, SumOf, MakeRefs, TakesRef, Throws, Crash, CrashOnce, Say,
            Namespace, Echo, MakeCounter);
 RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Pid,
            &Counter::Restarted, &Counter::Quit, &Counter::Crash, &Counter::Meet, &Counter::Self,

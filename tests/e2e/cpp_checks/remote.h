@@ -18,6 +18,8 @@ int Crash(int x);
 // Ends its process when it is called for the first time.
 int CrashOnce(const std::string& file);
 std::string Namespace();
+// Prints the text without a newline.
+void Say(const std::string& text);
 std::string Echo(std::any value);
 
 struct Titled {
