@@ -309,15 +309,25 @@ class Browser:
         self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         return Page(self.connection, session)
 
-    def downloaded(self, seconds=30):
-        """Waits until a download is complete, returns its text and removes the file."""
+    def downloaded_file(self, seconds=30):
+        """Waits until a download is complete, and returns its path. Chromium reserves the name with
+        an empty file, which the complete one then replaces."""
         found = eventually(
-            lambda: [path for path in self.downloads.iterdir() if path.suffix != ".crdownload"],
+            lambda: [
+                path
+                for path in self.downloads.iterdir()
+                if path.suffix != ".crdownload" and path.stat().st_size > 0
+            ],
             seconds,
         )
         assert found, "nothing was downloaded"
-        text = found[0].read_text()
-        found[0].unlink()
+        return found[0]
+
+    def downloaded(self):
+        """Waits until a download is complete, returns its text and removes the file."""
+        file = self.downloaded_file()
+        text = file.read_text()
+        file.unlink()
         return text
 
     def close(self):

@@ -13,7 +13,6 @@ import pytest
 from browser import CHROMIUM, browser
 from cluster import cluster
 from profiled_run import Controller
-from waiting import until
 
 import ray
 from ray import _raylet
@@ -102,8 +101,7 @@ def test_the_summary_lists_operators(page):
 
 def test_the_trace_is_a_download(page):
     page.click("#profiles td a", "Trace")
-    files = page.chromium.downloads
-    (file,) = until(lambda: [one for one in files.iterdir() if one.suffix != ".crdownload"])
+    file = page.chromium.downloaded_file()
     assert file.name == "profile_1.trace.json.gz"
     assert len(json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]) == 1000
 
