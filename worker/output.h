@@ -4,15 +4,13 @@
 // Threads: it may be called from any thread.
 #pragma once
 
-#include <cstdint>
-
 #include "worker/worker.h"
 
 namespace rt::worker {
 
 // Waits until all that workers of this job have printed by now, on whatever node, has been handed
 // to Options::log_sink or will be by stop(). Gives up when the head is lost, when the worker stops,
-// or at `deadline_us` on the steady clock.
-void await_output(Worker& worker, int64_t deadline_us);
+// or after five seconds.
+void await_output(Worker& worker);
 
 }  // namespace rt::worker

@@ -21,8 +21,6 @@ namespace proto = rt::proto;
 
 constexpr int kTaskRetries = 1;  // Used when the worker dies.
 constexpr int64_t kStopGraceUs = 5'000'000;
-// A node that does not answer holds up the end of a program for at most this time.
-constexpr int64_t kOutputWaitUs = 5'000'000;
 
 class ClusterObject final : public ObjectRecord {
  public:
@@ -191,7 +189,7 @@ ClusterRuntime::~ClusterRuntime() { Stop(); }
 
 void ClusterRuntime::Stop() {
   if (stopped_.exchange(true)) return;
-  if (options_.prints_output) w::await_output(*worker_, rt::steady_now_us() + kOutputWaitUs);
+  if (options_.prints_output) w::await_output(*worker_);
   worker_->stop();
   if (!options_.node) return;
   if (options_.node->lifeline_fd >= 0) close(options_.node->lifeline_fd);

@@ -10,4 +10,5 @@ namespace ray::internal {
 
 // Returns what prints workers' output, for rt::worker::Options::log_sink.
 std::function<void(const std::vector<rt::worker::DriverLine>&)> worker_output_printer();
+
 }  // namespace ray::internal

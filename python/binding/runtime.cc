@@ -236,12 +236,10 @@ PyObject* context(PyObject*, PyObject*) {
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 
-PyObject* await_output(PyObject*, PyObject* most) {
-  const double seconds = PyFloat_AsDouble(most);
-  if (PyErr_Occurred()) return nullptr;
+PyObject* await_output(PyObject*, PyObject*) {
   if (WorkerHold worker = g_runtime.worker) {
     GilRelease release;
-    worker::await_output(*worker, steady_now_us() + static_cast<int64_t>(seconds * 1e6));
+    worker::await_output(*worker);
   }
   Py_RETURN_NONE;
 }
@@ -300,8 +298,8 @@ PyMethodDef kRuntimeFunctions[] = {
     {"is_forked", is_forked, METH_NOARGS, "Whether this process was forked from a connected one."},
     {"session", session, METH_NOARGS, "The current session's number, 0 when not connected."},
     {"context", context, METH_NOARGS, "What start() learnt, as a dict; None when not connected."},
-    {"await_output", await_output, METH_O,
-     "await_output(most seconds): until all that workers of this job have printed is here."},
+    {"await_output", await_output, METH_NOARGS,
+     "Waits until all that workers of this job have printed is here, but for seconds at most."},
     {"is_connected", is_connected, METH_NOARGS, "Whether the node-manager is still there."},
     {"take_log_lines", take_log_lines, METH_O, nullptr},
     {"wake_log_reader", wake_log_reader, METH_NOARGS, nullptr},

@@ -36,7 +36,10 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
   return waited;
 }
 
-void await_output(Worker& worker, int64_t deadline_us) {
+void await_output(Worker& worker) {
+  // Longer than the head waits for a node that does not answer.
+  constexpr int64_t kMostUs = 5'000'000;
+  const int64_t deadline_us = steady_now_us() + kMostUs;
   Worker::Impl& impl = worker.impl();
   WorkerLock lock(impl.shared.mutex);
   if (impl.shared.stopping || impl.head.is_lost()) return;

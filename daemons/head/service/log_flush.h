@@ -12,7 +12,7 @@ class HeadServer;
 // has sent it, or has not answered within some seconds. What they have sent has been passed on to
 // the subscribers of the job by then: a node sends it over the connection of its answer. Fails with
 // kInvalid if the id of the job is none. Loop thread only.
-void flush_logs(HeadServer& server, const proto::FlushLogsRequest& request,
+void flush_logs(const HeadServer& server, const proto::FlushLogsRequest& request,
                 Reply<proto::Empty> done);
 
 }  // namespace rt::head

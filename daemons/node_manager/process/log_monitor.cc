@@ -154,15 +154,18 @@ std::set<std::string> LogMonitor::read_dirty(proto::HeadEvent* event) {
 
 void LogMonitor::end_batch(proto::HeadEvent& event) {
   std::vector<std::function<void()>> done;
-  std::erase_if(flushes_, [&](Flush& flush) {
-    std::erase_if(flush.files, [&](const std::string& name) { return !dirty_.contains(name); });
-    if (!flush.files.empty()) return false;
-    for (const std::string& name : std::set(partial_)) {
-      if (files_.at(name).reader.job() == flush.job_id) hand_out_partial(name, &event);
+  for (auto flush = flushes_.begin(); flush != flushes_.end();) {
+    std::erase_if(flush->files, [&](const std::string& name) { return !dirty_.contains(name); });
+    if (!flush->files.empty()) {
+      ++flush;
+      continue;
     }
-    done.push_back(std::move(flush.done));
-    return true;
-  });
+    for (const std::string& name : std::set(partial_)) {
+      if (files_.at(name).reader.job() == flush->job_id) hand_out_partial(name, &event);
+    }
+    done.push_back(std::move(flush->done));
+    flush = flushes_.erase(flush);
+  }
   publish(event);
   if (!dirty_.empty()) {
     schedule(0);

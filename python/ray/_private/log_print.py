@@ -23,8 +23,6 @@ _COLORS = (
     "\x1b[92m",
     "\x1b[93m",
 )
-# A node that does not answer holds up the end of a program for at most these seconds.
-_OUTPUT_WAIT_S = 5.0
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
@@ -209,7 +207,7 @@ class LogPrinter:
 
     def settle(self):
         """Waits at the end of a program for what its workers have printed."""
-        _raylet.await_output(_OUTPUT_WAIT_S)
+        _raylet.await_output()
 
     def stop(self):
         self.stopping = True
