@@ -58,19 +58,21 @@ struct Explanation {
   bool infeasible;
   const std::function<std::string(const NodeId&)>& name_of;
 
-  std::string lacks(const std::string& what, const NodeMask& among, const ResourceSet& wanted,
-                    const std::function<Missing(NodeSlot)>& lacking) const {
+  std::string nearest_lacks(const std::string& what, const NodeMask& among,
+                            const ResourceSet& wanted,
+                            const std::function<Missing(NodeSlot)>& lacking) const {
     const auto [node, missing] = nearest(among, wanted, lacking);
     if (node == kNoNode) return what + ": no node takes new work";
     if (missing.empty())
-      return fmt::format("{}: the nearest, {}, has as much, but not in such parts: {}", what,
-                         name_of(nodes.id(node)), kGpuParts);
+      return fmt::format(
+          "{}: the nearest, {}, has as much, but its free GPUs are divided otherwise: {}", what,
+          name_of(nodes.id(node)), kGpuParts);
     return fmt::format("{}: the nearest, {}, lacks {}", what, name_of(nodes.id(node)),
                        text_of(missing));
   }
 
   // Explains the first bundle that finds no room even by itself; returns "" if there is none.
-  std::string of_single() const {
+  std::string one_bundle() const {
     for (size_t bundle = 0; bundle < set.size(); ++bundle) {
       const size_t kind = set.kind_of[bundle];
       if (!std::count(search.wanting().begin(), search.wanting().end(), bundle)) continue;
@@ -83,9 +85,9 @@ struct Explanation {
       if ((search.matching(kind) & labelled).empty())
         return fmt::format("{} fits on no node: there is not {} that has the label {}", name, where,
                            fmt::join(set.same_label, " and "));
-      return lacks(name + (infeasible ? " fits on no node" : " finds no room now"),
-                   search.matching(kind) & eligible, set.kinds[kind].resources,
-                   [&](NodeSlot node) { return search.lacking(kind, node); });
+      return nearest_lacks(name + (infeasible ? " fits on no node" : " finds no room now"),
+                           search.matching(kind) & eligible, set.kinds[kind].resources,
+                           [&](NodeSlot node) { return search.lacking(kind, node); });
     }
     return "";
   }
@@ -105,13 +107,14 @@ struct Explanation {
     }
     ResourceSet sum;
     for (size_t bundle : search.wanting()) sum.add(set.resources(bundle));
-    return lacks(fmt::format("its {} bundles together {} {} (STRICT_PACK)", count, text_of(sum),
-                             infeasible ? "fit on no node" : "find no room on one node now"),
-                 matching & search.kept_together() & eligible, sum,
-                 [&](NodeSlot node) { return search.lacking_for_all(node); });
+    return nearest_lacks(
+        fmt::format("its {} bundles together {} {} (STRICT_PACK)", count, text_of(sum),
+                    infeasible ? "fit on no node" : "find no room on one node now"),
+        matching & search.kept_together() & eligible, sum,
+        [&](NodeSlot node) { return search.lacking_for_all(node); });
   }
 
-  std::string of_all() const {
+  std::string all_bundles() const {
     if (set.strategy == proto::GroupSpec::STRICT_PACK) return of_all_on_one_node();
     if (set.strategy == proto::GroupSpec::STRICT_SPREAD)
       return fmt::format(
@@ -183,8 +186,8 @@ BundleShortage explain_bundles(const BundleSet& set, const BundleNodes& kept, co
   const NodeMask eligible = labelled & (shortage.infeasible ? nodes.all() : nodes.open());
   const Explanation explanation{set,    nodes, search, labelled, eligible, shortage.infeasible,
                                 name_of};
-  shortage.why = explanation.of_single();
-  if (shortage.why.empty()) shortage.why = explanation.of_all();
+  shortage.why = explanation.one_bundle();
+  if (shortage.why.empty()) shortage.why = explanation.all_bundles();
   if (!set.same_label.empty())
     shortage.why += fmt::format("; all of its nodes must have the same value of {}",
                                 fmt::join(set.same_label, " and of "));

@@ -29,7 +29,8 @@ AllowedNodes allowed_nodes(const proto::NodeConstraint& constraint, const Resour
                            const Nodes& nodes);
 // Describes a constraint for people: "a node where region is in (eu, us) and gpu exists".
 std::string describe(const proto::NodeConstraint& constraint);
-// The same when a constraint excludes nodes; empty when it only prefers some, and for null.
+// describe() of a constraint that excludes nodes; empty for one that only prefers some, and for
+// null.
 std::string where_of(const proto::NodeConstraint* constraint);
 
 }  // namespace rt::scheduling

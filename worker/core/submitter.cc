@@ -17,14 +17,15 @@ constexpr int64_t kTickPaceUs = 1000;
 
 int64_t idle_timeout_us(const Settings& settings) { return settings.lease_idle_timeout_ms * 1000; }
 
-// There is something for tick() to look at.
-void look_in_time(const Settings& settings, int64_t& next_tick_us, Now now) {
+// Has tick() called when a lease that stays unused, or a request without answer, is to be given up.
+void schedule_tick(const Settings& settings, int64_t& next_tick_us, Now now) {
   const int64_t due_us = now.steady_us + idle_timeout_us(settings);
   if (next_tick_us < 0 || next_tick_us > due_us) next_tick_us = due_us;
 }
 
-// Returns true when the group of the class has been removed while tasks waited for it.
-bool place(SchedulingClass& c, const GroupView& view) {
+// Tells the class which nodes hold the bundles of its group now. Returns true when the waiting
+// tasks of the class must fail because the group was removed.
+bool update_places(SchedulingClass& c, const GroupView& view) {
   const GroupId& id = c.group->group();
   const bool removed = view.removed(id);
   return c.group->move_to(view.targets(id, c.group->bundle_index(), c.resources), removed) &&
@@ -61,7 +62,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
     class_by_id_[slot->id] = slot.get();
     if (slot->group) {
       classes_of_group_[slot->group->group()].push_back(slot.get());
-      if (groups_) place(*slot, *groups_);
+      if (groups_) update_places(*slot, *groups_);
     }
   }
   ++slot->users;
@@ -84,7 +85,7 @@ void Submitter::group_moved(const GroupId& id) {
   auto found = classes_of_group_.find(id);
   if (found == classes_of_group_.end() || !groups_ || closed_) return;
   for (SchedulingClass* c : found->second) {
-    if (place(*c, *groups_)) fail_queue(*c, std::nullopt);
+    if (update_places(*c, *groups_)) fail_queue(*c, std::nullopt);
     update_demand(*c);
   }
 }
@@ -208,7 +209,7 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
   Lease& added = *lease;
   c->leases.push_back(&added);
   leases_[added.key] = std::move(lease);
-  look_in_time(settings_, next_tick_us_, now);
+  schedule_tick(settings_, next_tick_us_, now);
   // Other nodes were asked for the same lease.
   if (c->group && c->group->in_many_places()) update_demand(*c);
   sink_.connect_lease(added);
@@ -448,7 +449,7 @@ void Submitter::redirected(const NodeKey& from, uint64_t class_id, const NodeKey
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
   remote.until_us = now.steady_us + kWithdrawnAfterUs;
-  look_in_time(settings_, next_tick_us_, now);
+  schedule_tick(settings_, next_tick_us_, now);
   send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()),
               c.queue.empty() ? "" : c.queue.front()->function->spec.name());
   update_demand(c);

@@ -202,13 +202,12 @@ int64_t Execution::waiting_for_turn(int64_t for_us) const {
   return count;
 }
 
-// A call that names a group the actor does not have ends the actor, as in Ray: the caller must
-// have another class than the one that runs here.
+// A call that names a group the actor does not have ends the actor, as in Ray.
 void Execution::require_group(const std::string& name) const {
   if (name.empty() || actor_->spec().concurrency_groups().contains(name)) return;
   fmt::print(stderr,
-             "The actor {} ends: a call named its concurrency group \"{}\", which does not exist. "
-             "The caller's class differs from the actor's.\n",
+             "The actor {} ends: a call named its concurrency group \"{}\", which it does "
+             "not have: the name in .options() is wrong, or the caller has another class.\n",
              actor_->spec().class_name(), name);
   _exit(1);
 }

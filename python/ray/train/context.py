@@ -9,7 +9,7 @@ from ray.train.checkpoint import Checkpoint
 from ray.train.preemption import PreemptionInfo
 from ray.train.public import public
 from ray.train.reported import CheckpointConsistencyMode, CheckpointUploadMode, ReportedCheckpoint
-from ray.train.reporter import Job, check_metrics
+from ray.train.reporter import Report, check_metrics
 from ray.train.session import get_session
 
 
@@ -132,7 +132,7 @@ def report(
     if checkpoint_dir_name is not None and session.storage is not None:
         session.storage.check_name(checkpoint_dir_name)
     session.report(
-        Job(
+        Report(
             metrics=metrics,
             checkpoint=checkpoint,
             name=checkpoint_dir_name,

@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable
 
 from ray.train import data
-from ray.train.reporter import Job
+from ray.train.reporter import Report
 from ray.train.result import Result
 from ray.train.session import set_session
 from ray.train.times import Times
@@ -51,12 +51,12 @@ class LocalSession:
         """Returns at once, since there is nobody to wait for."""
         return data
 
-    def report(self, job: Job) -> None:
+    def report(self, report: Report) -> None:
         """Keeps and logs metrics and checkpoint, which stays where it is."""
-        self.metrics = job.metrics
-        if job.checkpoint is not None:
-            self.checkpoint = job.checkpoint
-        logger.info("Reported: metrics %s, checkpoint %s", job.metrics, job.checkpoint)
+        self.metrics = report.metrics
+        if report.checkpoint is not None:
+            self.checkpoint = report.checkpoint
+        logger.info("Reported: metrics %s, checkpoint %s", report.metrics, report.checkpoint)
 
     def reported_checkpoints(self, mode: Any, timeout_s: float | None) -> list:
         """Returns an empty list, since local mode keeps no record of checkpoints."""

@@ -60,7 +60,7 @@ def default_directory(now: datetime.datetime) -> str:
     return f"checkpoint_{now:%Y-%m-%d_%H-%M-%S.%f}"
 
 
-class Job(NamedTuple):
+class Report(NamedTuple):
     """The arguments of one report(), already checked."""
 
     metrics: dict[str, Any]
@@ -96,18 +96,18 @@ class Reporter:
         self._idle = threading.Condition()
         self._error: BaseException | None = None
 
-    def report(self, job: Job) -> None:
+    def report(self, report: Report) -> None:
         """See context.report()."""
         if self._error is not None:
             raise self._error
         begin = time.perf_counter()
         try:
-            self._report(job)
+            self._report(report)
         finally:
             self._times.add(REPORT, time.perf_counter() - begin)
 
-    def _report(self, job: Job) -> None:
-        session, name = self._session, job.name
+    def _report(self, report: Report) -> None:
+        session, name = self._session, report.name
         if self._is_idle():
             # When the ranks have met, the controller has everything that all of them reported
             # before, whichever of them dies later.
@@ -115,17 +115,17 @@ class Reporter:
         begin = time.perf_counter()
         if session.world_rank == 0 and not name:
             name = default_directory(datetime.datetime.now())
-        has_checkpoint = job.checkpoint is not None
-        in_background = has_checkpoint and job.mode is _ASYNC
-        uploads = has_checkpoint and job.upload_fn is None and job.mode in (_SYNC, _ASYNC)
+        has_checkpoint = report.checkpoint is not None
+        in_background = has_checkpoint and report.mode is _ASYNC
+        uploads = has_checkpoint and report.upload_fn is None and report.mode in (_SYNC, _ASYNC)
         name, is_late = session.agree(name, uploads)
-        job = job._replace(name=name, is_late=is_late)
+        report = report._replace(name=name, is_late=is_late)
         self._times.add(SYNC, time.perf_counter() - begin)
         self.made += 1
         if not in_background and self._is_idle():
-            self._do(job)
+            self._do(report)
             return
-        self._enqueue(job)
+        self._enqueue(report)
         if has_checkpoint and not in_background:
             # This upload belongs to the call, but the uploads in the background come first.
             self._wait_until_idle()
@@ -156,19 +156,19 @@ class Reporter:
         if self._error is not None:
             raise self._error
 
-    def _enqueue(self, job: Job) -> None:
+    def _enqueue(self, report: Report) -> None:
         with self._idle:
             self._unsent += 1
         if self._waiting is None:
             self._waiting = queue.SimpleQueue()
             threading.Thread(target=self._run, name="ray-train-upload", daemon=True).start()
-        self._waiting.put(job)
+        self._waiting.put(report)
 
     def _run(self) -> None:
         while True:
-            job = self._waiting.get()
+            report = self._waiting.get()
             try:
-                self._do(job)
+                self._do(report)
             except BaseException as error:
                 with self._idle:
                     self._error = error
@@ -181,46 +181,46 @@ class Reporter:
 
     # ---- one report
 
-    def _do(self, job: Job) -> None:
+    def _do(self, report: Report) -> None:
         directory = None
-        if job.checkpoint is not None:
+        if report.checkpoint is not None:
             begin = time.perf_counter()
             try:
-                placed, directory = self._place(job)
+                placed, directory = self._place(report)
             except OSError as error:
-                if not job.is_late:
+                if not report.is_late:
                     raise
                 # The report was completed without this rank: the checkpoint is registered without
                 # its files, and perhaps deleted since.
-                placed = job.checkpoint
+                placed = report.checkpoint
                 logger.warning(
                     "Rank %d came too late for the checkpoint %s, which lacks its files: %s",
                     self._session.world_rank,
-                    job.name,
+                    report.name,
                     error,
                 )
             else:
                 self._session.checkpoint = placed
             self._times.add(TRANSFER, time.perf_counter() - begin)
-            delete = job.mode is _ASYNC if job.delete is None else job.delete
-            if delete and placed.path != job.checkpoint.path:
-                operations(job.checkpoint.filesystem).delete_directory(job.checkpoint.path)
+            delete = report.mode is _ASYNC if report.delete is None else report.delete
+            if delete and placed.path != report.checkpoint.path:
+                operations(report.checkpoint.filesystem).delete_directory(report.checkpoint.path)
         times = self._times.to_dict()
-        self._send(TrainingReport(job.metrics, directory, job.validation, times))
+        self._send(TrainingReport(report.metrics, directory, report.validation, times))
 
-    def _place(self, job: Job) -> tuple[Any, str]:
+    def _place(self, report: Report) -> tuple[Any, str]:
         """Brings the checkpoint into the run's folder; returns the checkpoint there and its
         directory's name."""
-        storage, checkpoint = self._session.storage, job.checkpoint
-        if job.upload_fn is not None:
-            placed = job.upload_fn(checkpoint, job.name)
+        storage, checkpoint = self._session.storage, report.checkpoint
+        if report.upload_fn is not None:
+            placed = report.upload_fn(checkpoint, report.name)
             if not isinstance(placed, type(checkpoint)) or not storage.is_inside(placed):
                 raise ValueError(
                     f"checkpoint_upload_fn returned {placed!r}; it must return a Checkpoint inside "
                     f"the run's folder {storage.experiment_fs_path}."
                 )
             return placed, storage.relative(placed)
-        if job.mode is CheckpointUploadMode.NO_UPLOAD:
+        if report.mode is CheckpointUploadMode.NO_UPLOAD:
             if not storage.is_inside(checkpoint):
                 raise ValueError(
                     f"report(): with CheckpointUploadMode.NO_UPLOAD the checkpoint must lie inside "
@@ -228,11 +228,11 @@ class Reporter:
                     f"is {checkpoint!r}. Write it there, or let report() upload it."
                 )
             return checkpoint, storage.relative(checkpoint)
-        warning = threading.Timer(self._session.setup.upload_warn_interval_s, self._warn, (job,))
+        warning = threading.Timer(self._session.setup.upload_warn_interval_s, self._warn, (report,))
         warning.daemon = True
         warning.start()
         try:
-            placed = storage.persist(checkpoint, job.name)
+            placed = storage.persist(checkpoint, report.name)
         except UnseenStorageError:
             raise RuntimeError(
                 storage.why_unseen(self._session.driver_sees_storage(), self._has_uploaded)
@@ -240,14 +240,14 @@ class Reporter:
         finally:
             warning.cancel()
         self._has_uploaded = True
-        return placed, job.name
+        return placed, report.name
 
-    def _warn(self, job: Job) -> None:
+    def _warn(self, report: Report) -> None:
         logger.warning(
             "Rank %d has been uploading %r to %s for %.0f s.",
             self._session.world_rank,
-            job.checkpoint,
-            job.name,
+            report.checkpoint,
+            report.name,
             self._session.setup.upload_warn_interval_s,
         )
 

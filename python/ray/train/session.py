@@ -142,9 +142,9 @@ class Session:
                 self._reporter = Reporter(self)
             return self._reporter
 
-    def report(self, job: Any) -> None:
-        """See context.report(); job: a reporter.Job."""
-        self.reporter.report(job)
+    def report(self, report: Any) -> None:
+        """See context.report(), whose arguments a reporter.Report holds."""
+        self.reporter.report(report)
         self.steps.made(REPORT)
 
     @property

@@ -252,8 +252,8 @@ TEST_F(BundlesTest, APartOfAGpuIsOfOneDevice) {
   EXPECT_TRUE(shortage.infeasible);
   EXPECT_EQ(shortage.why,
             "its 3 bundles together {'GPU': 1.8} fit on no node (STRICT_PACK): the nearest, "
-            "node-0, has as much, but not in such parts: a part of a GPU must be free in one "
-            "device");
+            "node-0, has as much, but its free GPUs are divided otherwise: a part of a GPU must be "
+            "free in one device");
   // Bundles that stay keep their devices.
   nodes.set_free(0, set_of({{"GPU", .8}}));
   shortage = explained(spec(Spec::STRICT_PACK, parts({.6, .6, .8})), {0, 0, kNoNode});
