@@ -216,6 +216,18 @@ def test_packages_are_named_by_their_content(tmp_path):
     assert not any(os.path.exists(upload.path) for upload in uploads)
 
 
+def test_a_folder_in_which_nothing_is_is_packed(tmp_path):
+    write(tmp_path, source__a="x", source__only__left_out="x", source__unused__b="x")
+    (tmp_path / "source" / "empty" / "below").mkdir(parents=True)
+    upload = package_folder(str(tmp_path / "source"), ["left_out", "unused"])
+    try:
+        unpack(upload.path, str(tmp_path / "out"), upload.name)
+    finally:
+        upload.discard()
+    below = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*")}
+    assert below == {"a", "empty", "empty/below"} and (tmp_path / "out" / "empty/below").is_dir()
+
+
 def test_size_limit_and_warning(tmp_path, monkeypatch, caplog):
     (tmp_path / "big").write_bytes(os.urandom(300_000))
     monkeypatch.setenv("RAY_max_grpc_message_size", "200000")

@@ -108,14 +108,18 @@ def _rules_of_folder(folder: str, base: str) -> list[Rules]:
 def files_of(root: str, excludes: list[str]) -> list[tuple[str, str]]:
     """Returns (path in the package, path here) of every regular file to upload, sorted.
 
-    Links are followed, except to a folder that contains the link.
+    A folder in which nothing is, is there, too, with a path that ends with "/". Links are
+    followed, except to a folder that contains the link.
     """
     found: list[tuple[str, str]] = []
     always = Rules("", default_excludes() + list(excludes))
 
     def walk(folder: str, base: str, rules: list[Rules], parents: tuple[str, ...]):
         rules = rules + _rules_of_folder(folder, base)
-        for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        if base and not entries:
+            found.append((base, folder))
+        for entry in entries:
             path, is_folder = base + entry.name, entry.is_dir()
             left_out = False
             for one in rules:

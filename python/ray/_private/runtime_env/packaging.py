@@ -122,6 +122,10 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
                         "with the environment's `excludes`."
                     ) from None
                 info = zipfile.ZipInfo(name, _EPOCH)
+                if info.is_dir():
+                    info.external_attr = 0o40755 << 16
+                    archive.writestr(info, b"")
+                    continue
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = (0o100755 if os.access(source, os.X_OK) else 0o100644) << 16
                 with open(source, "rb") as data, archive.open(info, "w", force_zip64=True) as out:
