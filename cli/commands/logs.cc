@@ -90,6 +90,12 @@ Status show_cluster(const CommandLine& line, state::LogQuery query) {
   };
   if (query.follow && anywhere && !state::is_http(cluster.head_address)) return follow();
   RT_TRY(choose_node(cluster, &query));
+  // Only the names in the directory of the logs are listed.
+  if (!query.follow && glob.find('/') != std::string::npos &&
+      glob.find_first_of("*?[") == std::string::npos) {
+    query.filename = glob;
+    return print_log(cluster, query);
+  }
   RT_ASSIGN(auto found,
             state::is_http(cluster.head_address)
                 ? state::list_logs_over_http(cluster, query.node_id, query.node_ip, glob,
@@ -178,6 +184,7 @@ int run_actor(const Words& words) {
     RT_TRY(fill_pid(line, &query));
     if (query.actor_id.empty() && query.pid == 0)
       return make_error(Code::kInvalid, "ID or --pid is missing: which actor's?");
+    if (!query.actor_id.empty()) RT_TRY(state::check_actor_id(query.actor_id));
     if (!query.actor_id.empty()) query.pid = 0;
     return {};
   });

@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/json_text.h"
+#include "common/net/listen.h"
 #include "common/tls/tls.h"
 #include "launch/node/launch.h"
 #include "launch/node/spawn.h"
@@ -31,6 +32,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t kStartTimeoutUs = 20'000'000, kStopGraceUs = 10'000'000;
+constexpr int64_t kTargetsTimeoutUs = 5'000'000;
 constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr size_t kLogTailBytes = 1500;
 
@@ -126,8 +128,10 @@ Status await_ready(const launch::StartedProcess& process, int port, const std::s
       std::string said = read_all(log);
       return make_error(
           Code::kUnavailable,
-          fmt::format("Prometheus {}. It said:\n{}", end,
-                      said.substr(said.size() - std::min(said.size(), kLogTailBytes))));
+          said.empty()
+              ? fmt::format("Prometheus {} and said nothing: is it the right program?", end)
+              : fmt::format("Prometheus {}. It said:\n{}", end,
+                            said.substr(said.size() - std::min(said.size(), kLogTailBytes))));
     }
     if (answer && answer->status == 200) return {};
     if (steady_now_us() > deadline_us)
@@ -136,6 +140,25 @@ Status await_ready(const launch::StartedProcess& process, int port, const std::s
           fmt::format("Prometheus (process {}) is not ready yet: see {}", process.pid, log));
     std::this_thread::sleep_for(kPoll);
   }
+}
+
+// Whether the head has written its targets. A head that has just started does so in a moment.
+bool await_targets(const Place& place) {
+  if (fs::exists(place.targets())) return true;
+  if (!launch::running_cluster(place.root)) return false;
+  const int64_t deadline_us = steady_now_us() + kTargetsTimeoutUs;
+  while (!fs::exists(place.targets())) {
+    if (steady_now_us() > deadline_us) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+// A port that is in use is one clear error here; Prometheus says it within its log.
+Status check_free(int port) {
+  RT_ASSIGN(int listener, net::listen_on_port("127.0.0.1", port, "--port"));
+  ::close(listener);
+  return {};
 }
 
 Status launch_prometheus(const CommandLine& line) {
@@ -150,7 +173,7 @@ Status launch_prometheus(const CommandLine& line) {
         fmt::format(
             "Prometheus is running already (process {}): `{} metrics shutdown-prometheus` ends it",
             before->pid, program_name()));
-  if (!fs::exists(place.targets())) {
+  if (!await_targets(place)) {
     return make_error(
         Code::kNotFound,
         fmt::format("{} does not exist: the head of a cluster keeps it, on its own machine. Start "
@@ -162,6 +185,7 @@ Status launch_prometheus(const CommandLine& line) {
     // whatever is installed here.
     RT_ASSIGN(program, program_on_path());
   }
+  RT_TRY(check_free(at));
   RT_ASSIGN(std::string token, client_token());
   std::error_code failed;
   fs::create_directories(place.directory, failed);

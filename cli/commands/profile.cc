@@ -1,10 +1,8 @@
 // `rayctl profile`: samples processes for some seconds and renders where their time goes.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -51,16 +49,6 @@ Status write_file(const std::string& path, const std::string& text) {
       std::fflush(file.get()) != 0)
     return errno_error("cannot write " + path, errno);
   return {};
-}
-
-// Whether `path` can be written, without creating it. Called before sampling, so that the user does
-// not wait for a profile that cannot be saved.
-Status check_writable(const std::string& path) {
-  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
-  const bool there = ::access(path.c_str(), F_OK) == 0;
-  const bool good = there ? ::access(path.c_str(), W_OK) == 0
-                          : ::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;
-  return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
 Status take_profile(const CommandLine& line, const Request& request, int64_t timeout_us) {

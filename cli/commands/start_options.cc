@@ -144,6 +144,19 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
   return {};
 }
 
+constexpr size_t kMostLabelWord = 63, kMostLabelPrefix = 253;
+
+bool is_label_word(const std::string& word) {
+  auto alphanumeric = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  return !word.empty() && word.size() <= kMostLabelWord && alphanumeric(word.front()) &&
+         alphanumeric(word.back()) && std::all_of(word.begin(), word.end(), [&](char c) {
+           return alphanumeric(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+// Takes the same labels as ray.init() (python/ray/_private/init_arguments.py).
 Status add_label(const std::string& option, const std::string& name, const std::string& value,
                  std::map<std::string, std::string>* out) {
   if (name.starts_with("ray.io/"))
@@ -151,6 +164,16 @@ Status add_label(const std::string& option, const std::string& name, const std::
         Code::kUnsupported,
         fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option,
                     excerpt(name)));
+  const size_t slash = name.rfind('/');
+  const std::string word = slash == std::string::npos ? name : name.substr(slash + 1);
+  if (!is_label_word(word) || (slash != std::string::npos && slash > kMostLabelPrefix) ||
+      (!value.empty() && !is_label_word(value)))
+    return make_error(
+        Code::kInvalid,
+        fmt::format("--{} has '{}={}': a label's name and its value are at most {} letters, "
+                    "digits, '-', '_' and '.', of which the first and the last are a letter or a "
+                    "digit; before the name may stand a prefix and '/'",
+                    option, excerpt(name), excerpt(value), kMostLabelWord));
   (*out)[name] = value;
   return {};
 }
@@ -197,7 +220,7 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   const std::string path = line.get("labels-file");
   const auto text = file_text(path);
   if (!text)
-    return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", excerpt(path)));
+    return errno_error(fmt::format("--labels-file: cannot read '{}'", excerpt(path)), errno);
   if (valid_utf8(*text) != *text)
     return make_error(Code::kInvalid,
                       fmt::format("--labels-file: {} is not valid UTF-8", excerpt(path)));

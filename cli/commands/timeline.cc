@@ -145,12 +145,13 @@ Status save_timeline(const CommandLine& line) {
   RT_ASSIGN(const int64_t limit_us, timeout_us(line));
   RT_ASSIGN(const int64_t hello_us, connect_us(line));
   RT_ASSIGN(Timeline::Options options, options_of(line));
+  std::string path = line.get("output");
+  const bool to_output = path == "-";
+  if (!path.empty() && !to_output) RT_TRY(check_writable(path));
   RT_ASSIGN(Head head, connect_head(line.get("address"), hello_us));
   if (line.has("job")) {
     RT_ASSIGN(options.job, find_job(head, line.get("job"), limit_us));
   }
-  std::string path = line.get("output");
-  const bool to_output = path == "-";
   OutputFile file = path.empty() ? create_default(&path)
                     : to_output  ? OutputFile(stdout)
                                  : OutputFile(std::fopen(path.c_str(), "w"));

@@ -2,8 +2,11 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 
 #include "cli/terminal/print.h"
 #include "cli/terminal/style.h"
@@ -82,6 +85,14 @@ void print_resources(const CommandLine& line, const api_json::Json& resources) {
                     bytes ? "(" + binary_bytes(value.get<double>()) + ")" : ""});
   }
   write_output(table(rows));
+}
+
+Status check_writable(const std::string& path) {
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  const bool there = ::access(path.c_str(), F_OK) == 0;
+  const bool good = there ? ::access(path.c_str(), W_OK) == 0
+                          : ::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) == 0;
+  return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
 }  // namespace rt::cli

@@ -35,5 +35,8 @@ struct CloseFile {
   }
 };
 using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
+// Whether `path` can be written, without creating it. A command asks before its work, so that
+// nobody waits for a result that cannot be saved.
+Status check_writable(const std::string& path);
 
 }  // namespace rt::cli

@@ -107,11 +107,7 @@ Result<std::string> directory_of(const CommandLine& line, const state::Json& pro
                                  Links* links) {
   const std::string name = excerpt(line.get("NAME"));
   std::error_code error;
-  if (const std::string given = line.get("logdir"); !given.empty()) {
-    if (given.find("://") != std::string::npos || fs::is_directory(given, error)) return given;
-    return make_error(Code::kNotFound,
-                      fmt::format("--logdir {}: there is no such directory", excerpt(given)));
-  }
+  if (const std::string given = line.get("logdir"); !given.empty()) return given;
   std::string path;
   for (const state::Json& one : profiles["profiles"]) {
     if (std::string its = text_of(one, "path"); !its.empty()) path = its;
@@ -133,7 +129,21 @@ Result<std::string> directory_of(const CommandLine& line, const state::Json& pro
   return links->make({{"profiles", folder}, {"logs", logs}});
 }
 
+// Refuses options that are wrong by themselves, before the cluster is asked.
+Status check_options(const CommandLine& line) {
+  const std::string directory = line.get("logdir"), python = line.get("python");
+  std::error_code error;
+  if (!directory.empty() && directory.find("://") == std::string::npos &&
+      !fs::is_directory(directory, error))
+    return make_error(Code::kNotFound,
+                      fmt::format("--logdir {}: there is no such directory", excerpt(directory)));
+  if (python.find('/') != std::string::npos && ::access(python.c_str(), X_OK) != 0)
+    return errno_error("--python " + excerpt(python), errno);
+  return {};
+}
+
 Status show_profiles(const CommandLine& line, int port) {
+  RT_TRY(check_options(line));
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), kLookUpUs));
   const std::string run_id = text_of(run.json, "id"), name = printable(text_of(run.json, "name"));

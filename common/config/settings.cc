@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -162,7 +163,7 @@ Status read_json(const std::string& path, nlohmann::json& json) {
   std::ifstream file(path);
   std::stringstream content;
   content << file.rdbuf();
-  if (!file || content.bad())
+  if (!file || content.bad() || std::filesystem::is_directory(path))
     return make_error(
         Code::kInvalid,
         fmt::format("cannot read the config file {}: it does not exist or is not readable", path));

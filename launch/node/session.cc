@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/fd.h"
 #include "common/base/json_text.h"
+#include "common/base/utf8.h"
 #include "common/net/address.h"
 #include "common/net/probe.h"
 #include "launch/node/internal.h"
@@ -301,11 +302,14 @@ std::string temp_root(const std::string& option) {
 }
 
 Status check_temp_root(const std::string& temp_dir) {
-  std::string root = temp_root(temp_dir);
-  if (root.front() == '/') return {};
-  return make_error(
-      Code::kInvalid,
-      fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", root));
+  const std::string root = temp_root(temp_dir), text = valid_utf8(root);
+  const char* accepted = nullptr;
+  if (root.front() != '/') accepted = "it takes an absolute path";
+  // The path is in JSON files and in answers as JSON, which have no other text.
+  if (text != root) accepted = "it takes a path that is valid UTF-8";
+  if (!accepted) return {};
+  return make_error(Code::kInvalid,
+                    fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': {}", text, accepted));
 }
 
 Result<Session> make_session(const std::string& temp_dir) {

@@ -11,7 +11,7 @@ namespace rt::launch {
 struct Session {
   std::string root, directory, name;
 };
-// Refuses a root that is no absolute path; temp_dir: the option, "" for the default.
+// Refuses a root that is no absolute path or not UTF-8; temp_dir: the option, "" for the default.
 Status check_temp_root(const std::string& temp_dir);
 
 // Makes <root>/session_<date>_<pid>/{logs,sockets} and checks that files can be written there. A

@@ -117,13 +117,17 @@ Result<LogSource::Place> LogSource::of_worker(const proto::Node& node,
   return place;
 }
 
+Status check_actor_id(const std::string& hex) {
+  if (ActorId::is_valid(from_hex(hex))) return {};
+  return make_error(Code::kInvalid,
+                    fmt::format("'{}' is not the id of an actor: {} hexadecimal digits", hex,
+                                2 * ActorId::kSize));
+}
+
 Result<LogSource::Place> LogSource::of_actor(const LogQuery& query) {
   proto::GetActorRequest request;
+  RT_TRY(check_actor_id(query.actor_id));
   request.set_actor_id(from_hex(query.actor_id));
-  if (!ActorId::is_valid(request.actor_id()))
-    return make_error(Code::kInvalid,
-                      fmt::format("'{}' is not the id of an actor: {} hexadecimal digits",
-                                  query.actor_id, 2 * ActorId::kSize));
   sources_->allow(timeout_us_);
   RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::GetActor, request));
   if (!reply.found())

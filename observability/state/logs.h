@@ -16,6 +16,9 @@
 
 namespace rt::state {
 
+// kInvalid unless `hex` has the form of an actor's id.
+Status check_actor_id(const std::string& hex);
+
 struct LogQuery {
   // The node, by its id in hex or its address. Not needed for an actor, a task or a job. If several
   // nodes have had the address, the living one is chosen.

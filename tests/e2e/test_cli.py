@@ -58,7 +58,7 @@ def test_start_join_and_stop_leave_nothing(shell):
     )
     labels = shell.scratch / "labels.yaml"
     labels.write_text(
-        "---\n# where it is\nzone: west\n\n'rack number': \"a: 7\"   # quoted\nurl: http://x:1#2\nowner: it's ours\n"
+        "---\n# where it is\nzone: west\n\n'rack-number': \"7\"   # quoted\nexample.org/owner: us\n"
     )
     shell.ok(
         "start",
@@ -77,11 +77,7 @@ def test_start_join_and_stop_leave_nothing(shell):
         "second"
     ], "--labels wins over the file"
     [named] = [node["Labels"] for node in nodes if node["NodeName"] == "second"]
-    assert (named["rack number"], named["url"], named["owner"]) == (
-        "a: 7",
-        "http://x:1#2",
-        "it's ours",
-    )
+    assert (named["rack-number"], named["example.org/owner"]) == ("7", "us")
     assert json.loads(shell.ok("cluster-resources", "--format", "json"))["CPU"] == 5
     assert "Stopped all 5 Ray processes." in shell.ok("stop")
     assert eventually(lambda: not shell.processes()), shell.processes()
@@ -394,6 +390,10 @@ def test_arrows_and_parts_of_a_timeline(running):
         (["metrics", "launch-prometheus", "--port=0"], 2, "--port is '0'"),
         (["get", "cluster-events", "x"], 1, "list cluster-events"),
         (["profile", "head", "-o", "/nonexistent/x.svg"], 1, "cannot write /nonexistent/x.svg"),
+        (["timeline", "-o", "/nonexistent/x.json"], 1, "cannot write /nonexistent/x.json"),
+        (["logs", "actor", "zz"], 2, "'zz' is not the id of an actor"),
+        (["train", "tensorboard", "x", "--logdir=/nonexistent"], 1, "--logdir /nonexistent"),
+        (["train", "tensorboard", "x", "--python=/nonexistent"], 1, "--python /nonexistent"),
         (["job", "status"], 2, "ID is missing"),
         (["job", "stop", ""], 2, "ID is empty"),
         (["job", "delete", ""], 2, "ID is empty"),
@@ -401,6 +401,9 @@ def test_arrows_and_parts_of_a_timeline(running):
         (["start", "--head", "--resources", "{bad"], 1, "--resources is '{bad'"),
         (["start", "--head", "--resources", "[1]"], 1, "--resources is '[1]'"),
         (["start", "--head", "--labels", "zone"], 1, "--labels is 'zone'"),
+        (["start", "--head", "--labels", "a=b=c"], 2, "--labels has 'a=b=c': a label's name and"),
+        (["start", "--head", "--labels", '{"d": "!!"}'], 2, "--labels has 'd=!!'"),
+        (["start", "--head", "--labels", "p/-d=x"], 2, "--labels has 'p/-d=x'"),
         (["start", "--head", "--labels-file", "missing.yaml"], 1, "cannot read 'missing.yaml'"),
         (["start", "--head", "--labels-file", "/etc"], 1, "cannot read '/etc'"),
         (
@@ -449,6 +452,12 @@ def test_arrows_and_parts_of_a_timeline(running):
 def test_wrong_input_is_one_clear_message(shell, words, code, said):
     assert said in shell.fails(*words, code=code)
     assert not shell.processes() and not list(shell.root.glob("session_2*"))
+
+
+def test_a_root_that_is_not_utf_8_is_refused(shell):
+    said = shell.fails("start", "--head", "--port=0", RAY_TMPDIR="/tmp/\udcff", code=2)
+    assert "'/tmp/\ufffd': it takes a path that is valid UTF-8" in said
+    assert not shell.processes()
 
 
 def test_a_busy_port(running):
@@ -549,9 +558,18 @@ def test_a_variable_that_goes_before_the_option_is_named(running):
     )
 
 
-def test_labels_of_a_file_are_text(shell):
-    (shell.scratch / "labels").write_bytes(b"a: \xff\n")
-    assert "is not valid UTF-8" in shell.fails(
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (b"a: \xff\n", "is not valid UTF-8"),
+        (b"'rack number': \"a: 7\"  # quoted\n", "--labels-file has 'rack number=a: 7'"),
+        (b"url: http://x:1#2\n", "--labels-file has 'url=http://x:1#2'"),
+        (b"owner: it's ours\n", "--labels-file has 'owner=it's ours'"),
+    ],
+)
+def test_labels_of_a_file_are_text(shell, text, said):
+    (shell.scratch / "labels").write_bytes(text)
+    assert said in shell.fails(
         "start", "--head", "--port=0", "--labels-file", shell.scratch / "labels", code=2
     )
     assert not shell.processes()

@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -465,6 +466,16 @@ def test_the_page_draws_the_history(tmp_path):
         # The legend of each chart shows the latest values.
         values = re.findall(r"</i>[a-z ]+<b>[0-9]", page)
         assert "Tasks ended per second" in page and len(values) >= 10 and "NaN" not in page, page
+
+
+def test_a_busy_port_and_a_silent_program_are_one_message(seen, tmp_path):
+    launch = "metrics", "launch-prometheus", "--prometheus=/bin/false"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        said = seen.shell.fails(*launch, f"--port={port}")
+        assert f"port {port} on 127.0.0.1 is in use" in said and said.count("\n") == 1
+    said = seen.shell.fails(*launch, f"--port={free_port()}")
+    assert "and said nothing" in said and said.count("\n") == 1
 
 
 def test_a_missing_head_is_named_before_a_missing_prometheus(shell, tmp_path):
