@@ -57,8 +57,9 @@ std::string valid_utf8(std::string_view text, size_t* tail) {
   return out;
 }
 
-std::string printable(std::string_view text, bool lines) {
+std::string printable(std::string_view given, bool lines) {
   constexpr char kHex[] = "0123456789abcdef";
+  const std::string text = valid_utf8(given);
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
@@ -67,7 +68,7 @@ std::string printable(std::string_view text, bool lines) {
     const bool second =
         byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
     const auto control = second ? static_cast<unsigned char>(text[++i]) : byte;
-    if (const size_t size = bidirectional(text.substr(i)); size != 0) {
+    if (const size_t size = bidirectional(std::string_view(text).substr(i)); size != 0) {
       const auto code = static_cast<unsigned>(
           ((byte & 0x0f) << 12) | ((static_cast<unsigned char>(text[i + 1]) & 0x3f) << 6) |
           (static_cast<unsigned char>(text[i + 2]) & 0x3f));

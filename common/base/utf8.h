@@ -11,8 +11,9 @@ namespace rt {
 // without, these bytes are replaced, too.
 std::string valid_utf8(std::string_view text, size_t* tail = nullptr);
 // Makes text safe for a terminal: what others have named must not move the cursor, set titles or
-// change colours. Control characters become \x1b and the like, characters that change the direction
-// of writing \u202e and the like, line ends and tabs blanks. With `lines`, line ends and tabs stay.
+// change colours. What is no UTF-8 becomes U+FFFD, control characters become \x1b and the like,
+// characters that change the direction of writing \u202e and the like, line ends and tabs blanks.
+// With `lines`, line ends and tabs stay.
 std::string printable(std::string_view text, bool lines = false);
 
 }  // namespace rt

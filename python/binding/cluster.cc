@@ -88,7 +88,7 @@ PyObject* started_to_dict(const launch::StartedNode& node) {
 
 void warn_once(const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) {
-    PyPtr args(Py_BuildValue("(s)", sentence.c_str()));
+    PyPtr args(Py_BuildValue("(N)", py_text(sentence)));
     if (!call_python("ray._private.local_cluster", "warn_once", args.get())) PyErr_Print();
   }
 }
@@ -222,9 +222,9 @@ PyObject* wait_for_drains(PyObject*, PyObject* args) {
   if (waited != worker::Waited::kDone) Py_RETURN_NONE;
   PyPtr found(PyDict_New());
   for (const auto& [id, drain] : drains) {
-    PyPtr what(Py_BuildValue("(OsL)",
-                             drain.reason() == proto::DRAINED_FOR_PREEMPTION ? Py_True : Py_False,
-                             drain.message().c_str(), static_cast<long long>(drain.deadline_ms())));
+    PyPtr what(
+        Py_BuildValue("(ONL)", drain.reason() == proto::DRAINED_FOR_PREEMPTION ? Py_True : Py_False,
+                      py_text(drain.message()), static_cast<long long>(drain.deadline_ms())));
     if (!found || !what || PyDict_SetItemString(found.get(), id.hex().c_str(), what.get()) < 0)
       return nullptr;
   }

@@ -446,8 +446,8 @@ std::optional<PythonExecutor::Failure> PythonExecutor::describe_failure(
   if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
   auto* slot = static_cast<FunctionSlot*>(task.loaded_function().get());
   PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
-  PyPtr args(Py_BuildValue("(OOOsy#)", exception.get(), instance_ ? instance_.get() : Py_None,
-                           retry_types, error.proctitle().c_str(), task.id().data(),
+  PyPtr args(Py_BuildValue("(OOONy#)", exception.get(), instance_ ? instance_.get() : Py_None,
+                           retry_types, py_text(error.proctitle()), task.id().data(),
                            static_cast<Py_ssize_t>(TaskId::kSize)));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
   bool retriable = false;
@@ -530,15 +530,15 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   // The caller is of another language (see call.h).
   const bool foreign = !task.args().empty() && task.args()[0].kind == worker::ValueKind::kMsgpack;
   if (foreign) {
-    PyPtr args(Py_BuildValue("(Osss)", instance_ ? instance_.get() : Py_None,
-                             function.module().c_str(), function.class_name().c_str(),
-                             function.name().c_str()));
+    PyPtr args(Py_BuildValue("(ONNN)", instance_ ? instance_.get() : Py_None,
+                             py_text(function.module()), py_text(function.class_name()),
+                             py_text(function.name())));
     slot->callable = call_python("ray._private.foreign", "callable_for", args.get());
   } else if (actor && !task.is_actor_creation()) {
     if (!instance_)
       return PyErr_SetString(PyExc_RuntimeError, "the actor's constructor has not finished"),
              nullptr;
-    PyPtr args(Py_BuildValue("(Os)", instance_.get(), function.name().c_str()));
+    PyPtr args(Py_BuildValue("(ON)", instance_.get(), py_text(function.name())));
     slot->callable = call_python("ray._private.executor", "actor_method", args.get());
   } else {
     PyPtr args(Py_BuildValue("(y#y#)", function.key().data(),
@@ -564,7 +564,7 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
     auto found = job.env().find(name);
     return py_text(found == job.env().end() ? "" : found->second);
   };
-  PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path())),
+  PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path(), py_path)),
       code(py_texts(job.code_search_path()));
   PyPtr logging(variable("RAY_LOGGING_CONFIG")), runtime(variable("RAY_DRIVER_RUNTIME"));
   if (!id || !path || !code || !logging || !runtime) return false;

@@ -10,7 +10,13 @@ bool to_string(PyObject* object, std::string* out) {
   if (PyUnicode_Check(object)) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (!text) return false;
+    if (!text) {
+      PyErr_Format(PyExc_ValueError,
+                   "%A is not text that UTF-8 can express: it has half of a surrogate pair, which "
+                   "is also what Python makes of a byte that is not UTF-8",
+                   object);
+      return false;
+    }
     out->assign(text, size);
     return true;
   }

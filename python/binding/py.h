@@ -71,12 +71,16 @@ inline PyObject* py_bytes(std::string_view s) {
 inline PyObject* py_text(std::string_view s) {
   return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace");
 }
+// The same for a path, of which Python keeps bytes that are no text, as os.fsdecode() does.
+inline PyObject* py_path(std::string_view s) {
+  return PyUnicode_DecodeFSDefaultAndSize(s.data(), s.size());
+}
 // Makes a list of str.
 template <class Texts>
-PyObject* py_texts(const Texts& texts) {
+PyObject* py_texts(const Texts& texts, PyObject* make(std::string_view) = py_text) {
   PyPtr list(PyList_New(0));
   for (const auto& text : texts) {
-    PyPtr item(py_text(text));
+    PyPtr item(make(text));
     if (!list || !item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
   }
   return list.release();

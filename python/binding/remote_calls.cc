@@ -322,8 +322,11 @@ PyObject* create_actor(PyObject*, PyObject* tuple) {
 // get_actor(name, namespace) -> (ActorCore, info dict), or None when there is no such actor; the
 // caller words the ValueError.
 PyObject* get_actor(PyObject*, PyObject* tuple) {
-  const char *name, *ray_namespace;
-  if (!PyArg_ParseTuple(tuple, "ss", &name, &ray_namespace)) return nullptr;
+  PyObject *name_object, *namespace_object;
+  std::string name, ray_namespace;
+  if (!PyArg_ParseTuple(tuple, "UU", &name_object, &namespace_object) ||
+      !to_string(name_object, &name) || !to_string(namespace_object, &ray_namespace))
+    return nullptr;
   worker::Worker* worker = connected();
   if (!worker) return nullptr;
   proto::ActorInfo info;

@@ -325,8 +325,7 @@ bool still_in(uint64_t session) {
 
 PyObject* raise(const Error& error) {
   if (PyErr_Occurred()) return nullptr;  // A signal's handler ended the call.
-  PyPtr args(Py_BuildValue("(is#)", static_cast<int>(error.code), error.message.data(),
-                           static_cast<Py_ssize_t>(error.message.size())));
+  PyPtr args(Py_BuildValue("(iN)", static_cast<int>(error.code), py_text(error.message)));
   if (!args) return nullptr;
   PyPtr exception = call_python("ray._private.errors", "system_exception", args.get());
   if (exception)

@@ -143,7 +143,8 @@ PyObject* memory_text(PyObject*, PyObject* args) {
 // Raises LookupError, which is no ValueError, for a log that does not exist.
 PyObject* raise_log_error(const Error& error) {
   if (error.code != Code::kNotFound) return raise(error);
-  PyErr_SetString(PyExc_LookupError, error.message.c_str());
+  PyPtr message(py_text(error.message));
+  if (message) PyErr_SetObject(PyExc_LookupError, message.get());
   return nullptr;
 }
 

@@ -4,7 +4,9 @@ actors, tasks and jobs."""
 import contextlib
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -301,6 +303,22 @@ def test_rayctl_lists_and_prints(two):
     assert any("registered at the head" in line for line in printed) and not printed[0].startswith(
         "---"
     )
+    logs = pathlib.Path(two.head_node).parent / "logs"
+    odd = os.fsencode(logs) + b"/of-a-task-\xff.log"
+    below = logs / "below"
+    below.mkdir()
+    (below / "it.log").write_text("it is below\n")
+    with open(odd, "w") as file:
+        file.write("its name is odd\n")
+    try:
+        at_head = f"--node-id={two.node_id(two.head_node)}"
+        assert "of-a-task-\ufffd.log" in two.shell.ok("logs", at_head)
+        assert "its name is odd" in two.shell.ok("logs", at_head, "of-a-task-?.log")
+        assert two.api.ok("/api/v0/logs", {"node_id": two.node_id(two.head_node)})["result"]
+        assert "it is below" in two.shell.ok("logs", at_head, "below/it.log")
+    finally:
+        os.unlink(odd)
+        shutil.rmtree(below)
     for words, text in (
         (("actor",), "ID or --pid"),
         (("worker",), "PID is missing"),

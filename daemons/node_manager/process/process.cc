@@ -18,6 +18,7 @@
 #include "common/base/fd.h"
 #include "common/base/proc.h"
 #include "common/base/thread.h"
+#include "common/base/utf8.h"
 
 namespace rt::node {
 namespace {
@@ -138,6 +139,13 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   fail_in_child(report, 2);
 }
 
+// Leaves out the rest of a character of UTF-8 whose beginning was cut off.
+std::string_view from_whole_character(std::string_view text) {
+  size_t rest = 0;
+  while (rest < 3 && rest < text.size() && (text[rest] & 0xc0) == 0x80) ++rest;
+  return text.substr(rest);
+}
+
 }  // namespace
 
 uint64_t process_start_time(int pid) {
@@ -243,7 +251,7 @@ std::string file_tail(const std::string& path, int max_lines, size_t max_bytes) 
   ssize_t n = text.empty() ? 0 : ::pread(fd, text.data(), text.size(), from);
   ::close(fd);
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, n)));
-  return text_tail(text, max_lines);
+  return text_tail(from > 0 ? from_whole_character(text) : std::string_view(text), max_lines);
 }
 
 std::string text_tail(std::string_view text, int max_lines) {
@@ -262,7 +270,7 @@ std::string text_tail(std::string_view text, int max_lines) {
                      : 0;
   std::string tail;
   for (size_t i = first; i < lines.size(); ++i) tail.append(lines[i]).push_back('\n');
-  return tail;
+  return valid_utf8(tail);
 }
 
 }  // namespace rt::node

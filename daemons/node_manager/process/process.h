@@ -64,7 +64,8 @@ bool group_exists(const ProcessId& leader);
 // Makes orphaned descendants children of this process, which then has to reap them.
 void become_subreaper();
 
-// Returns the last lines of a text: at most `max_lines`, without worker markers (":task_name:f").
+// Returns the last lines of a text: at most `max_lines`, without worker markers (":task_name:f"),
+// and with U+FFFD in place of what is not UTF-8, because the text goes into messages to people.
 // file_tail() reads at most the last `max_bytes` of a file, and returns an empty string if the
 // file cannot be read.
 std::string text_tail(std::string_view text, int max_lines);

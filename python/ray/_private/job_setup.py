@@ -126,12 +126,15 @@ def job_of(given: InitArguments) -> Job:
     env = _job_env(given, config, submitted.get("runtime_env") or {})
     fields = {
         "ray_namespace": namespace or _random_namespace(),
-        "python_executable": sys.executable,
+        "python_executable": os.fsencode(sys.executable),
         "runtime_env": env.json if env else "",
-        "sys_path": _driver_sys_path(bool(env and env.fields.get("working_dir"))),
+        "sys_path": [
+            os.fsencode(entry)
+            for entry in _driver_sys_path(bool(env and env.fields.get("working_dir")))
+        ],
         "env": env_of_workers,
-        "cwd": os.getcwd(),
-        "entrypoint": " ".join(sys.argv) or "python",
+        "cwd": os.getcwdb(),
+        "entrypoint": (" ".join(sys.argv) or "python").encode("utf-8", "surrogateescape"),
         "metadata": metadata,
         "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID")

@@ -326,5 +326,12 @@ TEST(Utf8, OnlyWholeCharactersStay) {
   EXPECT_EQ(tail, 0u);
 }
 
+TEST(Utf8, WhatIsPrintableIsText) {
+  EXPECT_EQ(printable("a\xff\x9b"
+                      "b\xc3\xa4\x1b[1m\n"),
+            "a\xef\xbf\xbd\xef\xbf\xbd"
+            "b\xc3\xa4\\x1b[1m ");
+}
+
 }  // namespace
 }  // namespace rt::http

@@ -446,6 +446,10 @@ TEST(ProfileTest, FormatsSayTheSame) {
   EXPECT_THAT(svg, HasSubstr("title &amp; more"));
   EXPECT_THAT(profile_text(all), HasSubstr(" 100.0%  100.0%  a<b> (/x/y.py:9)"));
   EXPECT_EQ(render(all, "dot", "").error().code, Code::kInvalid);
+  all[0].samples.mutable_threads(0)->set_name("p\xff");
+  for (const char* format : {"flamegraph", "speedscope", "folded", "text"})
+    EXPECT_THAT(*render(all, format, ""), HasSubstr("p\xef\xbf\xbd")) << format;
+  EXPECT_THAT(stacks_text(all), HasSubstr("\"p\xef\xbf\xbd\""));
   all[0].samples.mutable_threads(0)->clear_name();
   EXPECT_THAT(stacks_text(all), HasSubstr("Thread 43 (active)\n"));
   EXPECT_THAT(folded(all), HasSubstr(";thread (43);"));
