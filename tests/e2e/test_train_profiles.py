@@ -350,7 +350,7 @@ def test_tensorboard_that_cannot_run(board, tmp_path):
     error = shell.fails(*board.words(f"--logdir={tmp_path}/absent"))
     assert error == f"Error: --logdir {tmp_path}/absent: there is no such directory\n"
     absent = board.made.words("tensorboard", "digits", f"--python={tmp_path}/absent")
-    assert "cannot start" in shell.fails(*absent)
+    assert f"--python {tmp_path}/absent: No such file" in shell.fails(*absent)
     board.made.begin("empty", "f1" * 16)
     words = board.made.words("tensorboard", "empty")
     assert "run empty has no profiles: `rayctl train profile empty` records one" in shell.fails(
