@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "common/base/utf8.h"
 #include "common/proto/common.pb.h"
 
 namespace rt {
@@ -12,6 +13,9 @@ Result<ResourceSet> ResourceSet::from_map(const std::map<std::string, double>& a
   ResourceSet set;
   for (const auto& [name, amount] : amounts) {
     if (name.empty()) return make_error(Code::kInvalid, "a resource has an empty name");
+    if (std::string text = valid_utf8(name); text != name)
+      return make_error(Code::kInvalid,
+                        fmt::format("the name of resource '{}' is not valid UTF-8", text));
     if (!std::isfinite(amount) || amount < 0)
       return make_error(Code::kInvalid,
                         fmt::format("resource '{}' must be a number >= 0, not {}", name, amount));

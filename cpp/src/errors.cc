@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <regex>
-#include <utility>
+#include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "worker/core/death.h"
 
@@ -29,18 +30,46 @@ std::string task_text(const rt::proto::ErrorValue& error) {
                      error.traceback().empty() ? error.message() : error.traceback());
 }
 
+// If `text` begins with the parts `from`, with texts without a "'" between them, appends the same
+// with the parts `to` and returns the length of what was read; otherwise returns 0.
+size_t translate(std::string_view text, const std::vector<std::string_view>& from,
+                 const std::vector<std::string_view>& to, std::string* out) {
+  std::string translated;
+  size_t at = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t next = i == 0 ? 0 : text.find('\'', at);
+    if (next == std::string_view::npos || !text.substr(next).starts_with(from[i])) return 0;
+    translated.append(text.substr(at, next - at)).append(to[i]);
+    at = next + from[i].size();
+  }
+  *out += translated;
+  return at;
+}
+
 // Messages of the system name the calls of Python, because all processes make them and most
 // programs are Python's. Here they name those of <ray/api.h>.
 std::string in_cpp(const std::string& message) {
-  static const std::pair<std::regex, const char*> kCalls[] = {
-      {std::regex(R"(ray\.get_actor\('([^']*)', namespace='([^']*)'\))"),
-       R"(ray::GetActor<T>("$1", "$2"))"},
-      {std::regex(R"(ray\.util\.get_placement_group\('([^']*)'\))"),
-       R"(ray::GetPlacementGroup("$1"))"},
-      {std::regex(R"(\bray\.kill\b)"), "ActorHandle::Kill()"},
+  // A call is its parts in this order, with texts without a "'" between them.
+  struct Call {
+    std::vector<std::string_view> python, cpp;
   };
-  std::string text = message;
-  for (const auto& [python, cpp] : kCalls) text = std::regex_replace(text, python, cpp);
+  static const Call kCalls[] = {
+      {{"ray.get_actor('", "', namespace='", "')"}, {"ray::GetActor<T>(\"", "\", \"", "\")"}},
+      {{"ray.util.get_placement_group('", "')"}, {"ray::GetPlacementGroup(\"", "\")"}},
+      {{"ray.kill"}, {"ActorHandle::Kill()"}},
+  };
+  std::string text;
+  for (std::string_view rest = message; !rest.empty();) {
+    size_t used = 0;
+    for (const Call& call : kCalls) {
+      std::string translated;
+      used = translate(rest, call.python, call.cpp, &translated);
+      text += translated;
+      if (used > 0) break;
+    }
+    if (used == 0) text += rest[0];
+    rest.remove_prefix(std::max<size_t>(used, 1));
+  }
   return text;
 }
 

@@ -167,6 +167,11 @@ void Actors() {
     Require(!ray::GetActor<Counter>("named", "elsewhere"), "found elsewhere");
     Throws<RayException>([] { ray::Actor(Counter::Create).SetName("named").Remote(1); },
                          "ray::GetActor<T>(\"named\"");
+    const std::string name(30000, 'n');
+    auto long_named = ray::Actor(Counter::Create).SetName(name).Remote(1);
+    Throws<RayException>([&] { ray::Actor(Counter::Create).SetName(name).Remote(1); },
+                         "ray::GetActor<T>(\"" + name + "\"");
+    Throws<RayException>([] { ray::Task(Plus).SetResource("x\xff", 1).Remote(1, 2); }, "UTF-8");
   });
   Check("restarts", [] {
     auto counter = ray::Actor(Counter::Create).SetMaxRestarts(1).Remote(1);

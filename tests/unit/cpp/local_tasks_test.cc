@@ -131,6 +131,7 @@ TEST_F(LocalTasks, UnregisteredFunctionsAndWrongResourcesThrowAtTheCall) {
   EXPECT_THROW(ray::Task(NotRegistered).Remote(1), RayException);
   EXPECT_THROW(ray::Task(Add1).SetResource("CPU", 1.5).Remote(1), RayException);
   EXPECT_THROW(ray::Task(Add1).SetResources({{"", 1}}).Remote(1), RayException);
+  EXPECT_THROW(ray::Task(Add1).SetResource("x\xff", 1).Remote(1), RayException);
 }
 
 TEST_F(LocalTasks, ReferencesDoNotOutliveAShutdown) {
