@@ -159,11 +159,9 @@ bool is_label_word(const std::string& word) {
 // Takes the same labels as ray.init() (python/ray/_private/init_arguments.py).
 Status add_label(const std::string& option, const std::string& name, const std::string& value,
                  std::map<std::string, std::string>* out) {
-  if (name.starts_with("ray.io/"))
-    return make_error(
-        Code::kUnsupported,
-        fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option,
-                    excerpt(name)));
+  if (name == "ray.io/node-id")
+    return make_error(Code::kUnsupported,
+                      fmt::format("--{} names '{}': the cluster gives this label", option, name));
   const size_t slash = name.rfind('/');
   const std::string word = slash == std::string::npos ? name : name.substr(slash + 1);
   if (!is_label_word(word) || (slash != std::string::npos && slash > kMostLabelPrefix) ||

@@ -62,20 +62,43 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& words) {
   return output;
 }
 
+std::string python() {
+  const std::string given = environment("RAY_PYTHON");
+  return given.empty() ? "/usr/bin/python3" : given;
+}
+
 }  // namespace
+
+Result<std::string> json_of_yaml(const std::string& path) {
+  constexpr int kNoModule = 3;
+  const std::string program = fmt::format(
+      "import json, sys\n"
+      "try:\n    import yaml\n"
+      "except ImportError:\n    sys.exit({})\n"
+      "try:\n    print(json.dumps(yaml.safe_load(open(sys.argv[1], encoding='utf-8'))))\n"
+      "except (OSError, TypeError, ValueError, yaml.YAMLError) as error:\n"
+      "    sys.exit(' '.join(str(error).split()))",
+      kNoModule);
+  RT_ASSIGN(ProgramOutput output, run_program({python(), "-c", program, path}));
+  if (WIFEXITED(output.status) && WEXITSTATUS(output.status) == kNoModule)
+    return make_error(Code::kNotFound,
+                      fmt::format("reading YAML takes PyYAML, which {} lacks (Debian: apt-get "
+                                  "install python3-yaml): install it, or write the file as JSON",
+                                  python()));
+  if (output.status != 0) return make_error(Code::kInvalid, output.errors);
+  return output.out;
+}
 
 Result<std::string> upload_runtime_env(JobServer& server, const std::string& env) {
   std::error_code ignored;
   std::string here =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
-  std::string python = environment("RAY_PYTHON");
   // The `ray` package is found relative to this program: in a build tree, an installation, a wheel.
   const char* program =
       "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + "
       "'/../lib/ray-runtime/python', here + '/../..']; "
       "from ray._private.runtime_env.pack import main; main()";
-  RT_ASSIGN(ProgramOutput output,
-            run_program({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
+  RT_ASSIGN(ProgramOutput output, run_program({python(), "-c", program, here, env}));
   if (output.status != 0)
     return make_error(Code::kInvalid, "the runtime environment is refused: " + output.errors);
   nlohmann::json packed = parse_json(output.out);

@@ -84,10 +84,17 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
     auto given = file_text(line.get("runtime-env"));
     if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
     text = std::move(*given);
+    if (!parse_json(text).is_object()) {
+      auto json = json_of_yaml(line.get("runtime-env"));
+      if (!json)
+        return make_error(json.error().code, fmt::format("{}: {}", source, json.error().message));
+      text = std::move(*json);
+    }
   }
   nlohmann::json env = text.empty() ? nlohmann::json::object() : parse_json(text);
   if (!env.is_object())
-    return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
+    return make_error(Code::kInvalid, fmt::format("{} is no {}object", source,
+                                                  line.has("runtime-env") ? "" : "JSON "));
   if (line.has("working-dir")) {
     const std::string folder = line.get("working-dir");
     // The packaging in Python handles "~" and the content of the folder.
@@ -106,6 +113,8 @@ Result<int> submit(const CommandLine& line, const std::string& request,
                    const std::string& runtime_env) {
   std::error_code unreadable;
   std::string here = std::filesystem::current_path(unreadable).string();
+  // With a working_dir the program does not run here.
+  if (line.has("working-dir")) here = valid_utf8(here);
   RT_TRY(check_text("the name of the current directory", here));
   RT_ASSIGN(auto server, connect_job_server(line));
   std::string body = request;
@@ -144,7 +153,7 @@ int run_job_submit(const Words& words) {
               "folder (uploaded) or URI of an archive: the program's directory, on every node")
       .option("runtime-env-json", "JSON",
               "runtime environment of the program and its workers (docs/runtime-environments.md)")
-      .option("runtime-env", "FILE", "the same, from a file")
+      .option("runtime-env", "FILE", "the same, from a file of YAML or JSON")
       .option("entrypoint-num-cpus", "N",
               "CPUs held for the command itself while it runs, on whichever node has them "
               "(default: none, on the head's node)")

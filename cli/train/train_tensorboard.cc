@@ -137,6 +137,8 @@ Status check_options(const CommandLine& line) {
       !fs::is_directory(directory, error))
     return make_error(Code::kNotFound,
                       fmt::format("--logdir {}: there is no such directory", excerpt(directory)));
+  if (fs::is_directory(python, error))
+    return make_error(Code::kInvalid, fmt::format("--python {}: a directory", excerpt(python)));
   if (python.find('/') != std::string::npos && ::access(python.c_str(), X_OK) != 0)
     return errno_error("--python " + excerpt(python), errno);
   return {};

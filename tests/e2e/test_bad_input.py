@@ -276,7 +276,7 @@ def test_token_files_and_modes_that_cannot_be_used_are_named(live):
         (["--object-store-memory", "60000000000000"], 2, "bytes of memory"),
         (["--object-store-memory", "1GB"], 2, "'1GB'"),
         (["--labels", "zone"], 1, "--labels is 'zone'"),
-        (["--labels", "ray.io/x=y"], 1, "ray.io/"),
+        (["--labels", "ray.io/node-id=y"], 1, "ray.io/"),
         (["--plasma-directory", "/nonexistent"], 1, "/nonexistent"),
         (["--config", "typo.json"], 2, "max_workrs"),
         (["--config", "broken.json"], 2, "not valid JSON"),

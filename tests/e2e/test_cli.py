@@ -409,7 +409,7 @@ def test_arrows_and_parts_of_a_timeline(running):
         (
             ["start", "--head", "--labels", '{"ray.io/node-id": "x"}'],
             1,
-            "names that begin with ray.io/ are the cluster's own",
+            "the cluster gives this label",
         ),
         (
             ["start", "--head", "--labels-file", "/proc/self/cmdline"],

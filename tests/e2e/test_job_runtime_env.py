@@ -75,6 +75,26 @@ def test_working_dir_and_variables(running, folder, tmp_path):
     )
 
 
+def test_an_environment_in_a_file_of_yaml(running, tmp_path):
+    file = tmp_path / "env.yaml"
+    file.write_text("# the colour\nenv_vars:\n  COLOUR: red\n")
+    submit = "job", "submit", "--runtime-env", str(file), "--", "sh", "-c", "echo $COLOUR"
+    assert "\nred\n" in running.ok(*submit)
+    for text, said in (
+        ("a: [", "while parsing a flow node"),
+        ("- a\n", "is no object"),
+        ("a: 2026-01-01\n", "JSON serializable"),
+    ):
+        file.write_text(text)
+        error = running.fails(*submit, code=2)
+        assert f"--runtime-env (file {file})" in error and said in error and error.count("\n") == 1
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    error = running.fails(*submit, RAY_PYTHON=str(python))
+    assert "apt-get install python3-yaml" in error
+
+
 def test_what_the_driver_asks_for_beside_it(running, folder):
     code = "import ray; ray.init(runtime_env={'env_vars': {'%s': 'driver'}}); print(ray.get(ray.remote(lambda: __import__('os').environ['A']).remote()))"
     submit = (
