@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <compare>
 
+#include "common/base/utf8.h"
+
 namespace rt::http {
 namespace {
 
@@ -61,7 +63,8 @@ void Response::set_redirect(const std::string& url) {
 
 void text(Response& response, int status, const std::string& body) {
   response.status = status;
-  response.set_content(body, "text/plain; charset=utf-8");
+  // An error may repeat bytes of the request.
+  response.set_content(valid_utf8(body), "text/plain; charset=utf-8");
 }
 
 void json(Response& response, int status, const std::string& body) {

@@ -214,6 +214,8 @@ def test_files_and_what_is_none(two):
         ({"pid": 1, "node_id": node}, "no log"),
         ({"submission_id": "none"}, ""),
         ({"actor_id": "ff" * 16, "suffix": "x"}, "suffix"),
+        ({"node_id": node, "filename": b"\xff"}, "\ufffd"),
+        ({"submission_id": b"\xff"}, "\ufffd"),
     ):
         status, text = text_of(two, **query)
         assert status == 500 and words.lower() in text.lower(), (query, status, text)

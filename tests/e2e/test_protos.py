@@ -25,8 +25,6 @@ CHECKED = {
     "severity",
     "socket_path",
     "status",
-    "submission_id",
-    "submission_ids",
     "token",
 }
 

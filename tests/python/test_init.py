@@ -127,6 +127,14 @@ def run(code, **env):
     )
 
 
+def test_an_interpreter_without_a_file_of_its_own():
+    embedded = run(
+        "import sys; sys.executable = None; import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))",
+        RAY_ADDRESS="",
+    )
+    assert embedded.stdout == "ran\n", embedded.stderr
+
+
 def test_a_cluster_of_ones_own_needs_no_home_directory():
     alone = run(
         "import ray; ray.init(num_cpus=1); f = ray.remote(lambda: 'ran'); print(ray.get(f.remote()), len(ray.nodes()))",

@@ -1,6 +1,11 @@
 """How the driver prints workers' lines, tested without a cluster."""
 
-from ray._private.log_print import Deduplicator, LogLine
+import io
+import sys
+
+import pytest
+
+from ray._private.log_print import Deduplicator, LogLine, LogPrinter
 
 
 def line(text, pid, name="f", stderr=False):
@@ -43,3 +48,13 @@ def test_when_counted_lines_are_due():
     wait = dedup.seconds_until_flush(2.0)
     assert 3 <= wait < 3.1 and dedup.flush(2.0 + wait)
     assert dedup.seconds_until_flush(6.0) == -1
+
+
+@pytest.mark.parametrize("encoding, shown", [("latin-1", "caf\xe9 ?"), ("ascii", "caf? ?")])
+def test_a_line_that_the_stream_cannot_encode_is_printed(monkeypatch, encoding, shown):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    printer = LogPrinter.__new__(LogPrinter)
+    printer.prefixed = False
+    printer.write([(line("caf\xe9 \u2713", 1), "")])
+    assert written.getvalue().decode(encoding) == shown + "\n"

@@ -135,8 +135,9 @@ def test_a_driver_in_a_directory_and_with_words_of_any_bytes(tmp_path, cluster):
         lambda: ray.get_actor("\udc80"),
         lambda: ray.remote(max)._remote(args=(1, 2), name="\udc80"),
         lambda: ray.remote(runtime_env={"env_vars": {"\udcff": "x"}})(max),
+        lambda: Dying.options(runtime_env={"py_executable": "/p\udcff/python"}).remote(),
     ],
-    ids=["actor", "get_actor", "task", "variable"],
+    ids=["actor", "get_actor", "task", "variable", "environment"],
 )
 def test_a_name_that_is_no_text_is_refused(use):
     with pytest.raises(ValueError, match="half of a surrogate pair"):

@@ -126,7 +126,7 @@ def job_of(given: InitArguments) -> Job:
     env = _job_env(given, config, submitted.get("runtime_env") or {})
     fields = {
         "ray_namespace": namespace or _random_namespace(),
-        "python_executable": os.fsencode(sys.executable),
+        "python_executable": os.fsencode(sys.executable or ""),
         "runtime_env": env.json if env else "",
         "sys_path": [
             os.fsencode(entry)

@@ -170,8 +170,14 @@ class LogPrinter:
             if out is None:
                 continue  # The program was started without this stream.
             text = line.text + suffix + "\n"
+            if self.prefixed or line.notice:
+                text = self.prefix(line) + text
             try:
-                out.write(self.prefix(line) + text if self.prefixed or line.notice else text)
+                try:
+                    out.write(text)
+                except UnicodeEncodeError:
+                    # The stream has an encoding without some of the characters.
+                    out.write(text.encode(out.encoding, "replace").decode(out.encoding))
                 out.flush()
             except (OSError, ValueError):
                 pass  # The terminal is gone, or the program closed the stream.

@@ -70,6 +70,7 @@ _LAZY = {
 }
 _MODULES = (
     "accelerators",
+    "debug",
     "metrics",
     "multiprocessing",
     "pdb",

@@ -59,11 +59,27 @@ def check_task_env(env: dict):
         )
 
 
+def _half_pair(text: str) -> str | None:
+    """Returns the first half of a surrogate pair that stands alone in JSON of ASCII characters."""
+    if "\\ud" not in text:
+        return None
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return ascii(error.object[error.start])
+    return None
+
+
 def _to_json(fields: dict) -> str:
     try:
         text = json.dumps(fields, sort_keys=True)
     except TypeError as error:
         raise TypeError(f"runtime_env: {error}: its fields must be values of JSON") from None
+    if (half := _half_pair(text)) is not None:
+        raise ValueError(
+            f"runtime_env: {half} is not text that UTF-8 can express: it is half of a surrogate "
+            "pair, which is also what Python makes of a byte that is not UTF-8"
+        )
     if len(text) > _MAX_JSON:
         raise ValueError(
             f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are "
