@@ -113,7 +113,7 @@ Result<int> submit(const CommandLine& line, const std::string& request,
                    const std::string& runtime_env) {
   std::error_code unreadable;
   std::string here = std::filesystem::current_path(unreadable).string();
-  // With a working_dir the program does not run here.
+  // With a working_dir the program does not run here, so that the name does not matter.
   if (line.has("working-dir")) here = valid_utf8(here);
   RT_TRY(check_text("the name of the current directory", here));
   RT_ASSIGN(auto server, connect_job_server(line));

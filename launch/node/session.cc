@@ -303,13 +303,14 @@ std::string temp_root(const std::string& option) {
 
 Status check_temp_root(const std::string& temp_dir) {
   const std::string root = temp_root(temp_dir), text = valid_utf8(root);
-  const char* accepted = nullptr;
-  if (root.front() != '/') accepted = "it takes an absolute path";
-  // The path is in JSON files and in answers as JSON, which have no other text.
-  if (text != root) accepted = "it takes a path that is valid UTF-8";
-  if (!accepted) return {};
+  const char* taken = "an absolute path";
+  if (root.front() == '/') {
+    if (text == root) return {};
+    // The path is in JSON files and in answers as JSON.
+    taken = "a path that is valid UTF-8";
+  }
   return make_error(Code::kInvalid,
-                    fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': {}", text, accepted));
+                    fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes {}", text, taken));
 }
 
 Result<Session> make_session(const std::string& temp_dir) {

@@ -134,7 +134,7 @@ def job_of(given: InitArguments) -> Job:
         ],
         "env": env_of_workers,
         "cwd": os.getcwdb(),
-        "entrypoint": (" ".join(sys.argv) or "python").encode("utf-8", "surrogateescape"),
+        "entrypoint": (" ".join(sys.argv) or "python").encode("utf-8", "backslashreplace"),
         "metadata": metadata,
         "log_to_driver": bool(log),
         "submission_id": os.environ.get("RAY_JOB_SUBMISSION_ID")
