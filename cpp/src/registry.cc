@@ -10,6 +10,7 @@
 #include <map>
 
 #include "common/base/mutex.h"
+#include "common/base/utf8.h"
 
 namespace ray::internal {
 namespace {
@@ -190,6 +191,8 @@ void CheckResources(const std::unordered_map<std::string, double>& resources) {
   for (const auto& [name, amount] : resources) {
     if (name.empty() || amount == 0)
       throw RayException("Resource names cannot be empty and amounts cannot be 0.");
+    if (const std::string text = rt::valid_utf8(name); text != name)
+      throw RayException(fmt::format("The name of resource {} is not valid UTF-8.", text));
     if (!std::isfinite(amount) || amount < 0)
       throw RayException(fmt::format("The amount of resource {} must be a positive number, not {}.",
                                      name, amount));
