@@ -60,7 +60,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
 # without systemd.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "adduser, python3 (>= 3.${rt_python_minor}), python3 (<< 3.${deb_next_minor}), python3-cloudpickle")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "python3-numpy")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "ray-runtime-dev")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "ray-runtime-dev, python3-yaml")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "cluster runtime for Python and C++ programs written for Ray
 Tasks, actors, objects and jobs on one machine or many, behind the public
 interface of Ray: the daemons, the command rayctl (also: ray), the Python

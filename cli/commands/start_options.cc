@@ -12,6 +12,7 @@
 #include "common/base/json_depth.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
+#include "common/resources/label.h"
 
 namespace rt::cli {
 namespace {
@@ -142,18 +143,6 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
     (*out)[name] = value.is_string() ? value.get<std::string>() : json_text(value);
   }
   return {};
-}
-
-constexpr size_t kMostLabelWord = 63, kMostLabelPrefix = 253;
-
-bool is_label_word(const std::string& word) {
-  auto alphanumeric = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-  };
-  return !word.empty() && word.size() <= kMostLabelWord && alphanumeric(word.front()) &&
-         alphanumeric(word.back()) && std::all_of(word.begin(), word.end(), [&](char c) {
-           return alphanumeric(c) || c == '-' || c == '_' || c == '.';
-         });
 }
 
 // Takes the same labels as ray.init() (python/ray/_private/init_arguments.py).

@@ -69,17 +69,17 @@ std::string python() {
 
 }  // namespace
 
-Result<std::string> json_of_yaml(const std::string& path) {
+Result<std::string> json_of_yaml(const std::string& text) {
   constexpr int kNoModule = 3;
   const std::string program = fmt::format(
       "import json, sys\n"
       "try:\n    import yaml\n"
       "except ImportError:\n    sys.exit({})\n"
-      "try:\n    print(json.dumps(yaml.safe_load(open(sys.argv[1], encoding='utf-8'))))\n"
-      "except (OSError, TypeError, ValueError, yaml.YAMLError) as error:\n"
+      "try:\n    print(json.dumps(yaml.safe_load(sys.argv[1])))\n"
+      "except (TypeError, ValueError, yaml.YAMLError) as error:\n"
       "    sys.exit(' '.join(str(error).split()))",
       kNoModule);
-  RT_ASSIGN(ProgramOutput output, run_program({python(), "-c", program, path}));
+  RT_ASSIGN(ProgramOutput output, run_program({python(), "-c", program, text}));
   if (WIFEXITED(output.status) && WEXITSTATUS(output.status) == kNoModule)
     return make_error(Code::kNotFound,
                       fmt::format("reading YAML takes PyYAML, which {} lacks (Debian: apt-get "

@@ -13,8 +13,8 @@ namespace rt::cli {
 // what it reported.
 Result<std::string> upload_runtime_env(JobServer& server, const std::string& env);
 
-// Returns the YAML file as JSON, by the same Python, which takes PyYAML. The error is kInvalid for
-// a file that is no YAML, and kNotFound without PyYAML.
-Result<std::string> json_of_yaml(const std::string& path);
+// Returns YAML as JSON, by the same Python, which takes PyYAML. The error is kInvalid for text that
+// is no YAML, and kNotFound without PyYAML.
+Result<std::string> json_of_yaml(const std::string& text);
 
 }  // namespace rt::cli

@@ -64,7 +64,7 @@ Result<std::string> submit_request(const CommandLine& line) {
   return json_text(request);
 }
 
-// Refuses text that is not UTF-8, because jobs are sent in protobuf strings, stored and listed.
+// Refuses text that is not UTF-8, because jobs are sent and listed as JSON.
 // `what` names the text in the message.
 Status check_text(const char* what, const std::string& text) {
   if (valid_utf8(text) == text) return {};
@@ -85,7 +85,7 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
     if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
     text = std::move(*given);
     if (!parse_json(text).is_object()) {
-      auto json = json_of_yaml(line.get("runtime-env"));
+      auto json = json_of_yaml(text);
       if (!json)
         return make_error(json.error().code, fmt::format("{}: {}", source, json.error().message));
       text = std::move(*json);

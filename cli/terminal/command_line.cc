@@ -259,7 +259,7 @@ std::optional<int> CommandLine::read(const Words& words) {
   return std::nullopt;
 }
 
-// All values must be UTF-8 because they are sent in protobuf strings, stored and listed. File names
+// All values must be UTF-8, because they are stored as text and shown in lists and JSON. File names
 // are exempt: the kernel accepts any bytes.
 std::optional<int> CommandLine::check_texts() const {
   auto is_text = [](const std::string& text) { return valid_utf8(text) == text; };

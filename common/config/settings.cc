@@ -162,8 +162,9 @@ Status assign(Settings& settings, const std::string& name, const std::string& te
 Status read_json(const std::string& path, nlohmann::json& json) {
   std::ifstream file(path);
   std::stringstream content;
+  std::error_code ignored;
   content << file.rdbuf();
-  if (!file || content.bad() || std::filesystem::is_directory(path))
+  if (!file || content.bad() || std::filesystem::is_directory(path, ignored))
     return make_error(
         Code::kInvalid,
         fmt::format("cannot read the config file {}: it does not exist or is not readable", path));

@@ -2,8 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <string_view>
+
+#include "common/resources/label.h"
 
 namespace rt {
 namespace {
@@ -13,26 +14,11 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-// Returns true for 1 to `longest` letters, digits and characters of `inner`, if the first and the
-// last one are alphanumeric.
-bool is_label_text(std::string_view text, size_t longest, std::string_view inner) {
-  return !text.empty() && text.size() <= longest && is_alphanumeric(text.front()) &&
-         is_alphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [&](char c) {
-           return is_alphanumeric(c) || inner.find(c) != std::string_view::npos;
-         });
-}
-
-bool is_word(std::string_view text) { return is_label_text(text, 63, "._-"); }
-bool is_prefix(std::string_view text) { return is_label_text(text, 253, ".-"); }
-
 Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expression) {
   size_t slash = key.rfind('/');
   std::string name = slash == std::string::npos ? key : key.substr(slash + 1);
-  if (!is_word(name) || (slash != std::string::npos && !is_prefix(key.substr(0, slash)))) {
+  if (!is_label_word(name) ||
+      (slash != std::string::npos && !is_label_prefix(key.substr(0, slash)))) {
     return make_error(
         Code::kInvalid,
         fmt::format("label selector: '{}' is no label: at most 63 letters, digits, '-', '_' and "
@@ -52,7 +38,7 @@ Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expr
     std::string value =
         trimmed(values.substr(from, comma == std::string::npos ? std::string::npos : comma - from));
     bool empty = value.empty() && !several;  // The value of a label may be empty.
-    if (!empty && !is_word(value)) {
+    if (!empty && !is_label_word(value)) {
       return make_error(
           Code::kInvalid,
           fmt::format("label selector: '{}' of '{}': expected v, !v, in(a, b) or !in(a, b) with "

@@ -121,7 +121,7 @@ std::string stacks_text(const AllSamples& all) {
     }
     append_notes(process, "Note: ", &out);
   }
-  return valid_utf8(out);
+  return out;
 }
 
 std::string folded(const AllSamples& all) {
@@ -225,11 +225,10 @@ std::string profile_text(const AllSamples& all) {
 
 Result<std::string> render(const AllSamples& all, const std::string& format,
                            const std::string& title) {
-  // Names of threads and files may hold any bytes.
-  if (format == "flamegraph") return valid_utf8(flamegraph(all, title));
+  if (format == "flamegraph") return flamegraph(all, title);
   if (format == "speedscope") return speedscope(all);
-  if (format == "folded" || format == "raw") return valid_utf8(folded(all));
-  if (format == "text") return valid_utf8(profile_text(all));
+  if (format == "folded" || format == "raw") return folded(all);
+  if (format == "text") return profile_text(all);
   return make_error(Code::kInvalid,
                     "unknown format '" + format + "': use flamegraph, speedscope, folded or text");
 }

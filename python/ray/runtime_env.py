@@ -121,11 +121,6 @@ def _env_vars(field: str, value) -> dict:
                 f"runtime_env['env_vars']: {name!r} is not a valid name of an environment "
                 "variable, or its value has a null character"
             )
-        if any("\ud800" <= character <= "\udfff" for character in name + text):
-            raise ValueError(
-                f"runtime_env['env_vars']: {name!a}: {text!a} is not text that UTF-8 can express: "
-                "it has half of a surrogate pair"
-            )
     return dict(value)
 
 

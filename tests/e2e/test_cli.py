@@ -436,6 +436,7 @@ def test_arrows_and_parts_of_a_timeline(running):
             "--system-config: there is no setting 'no_such'",
         ),
         (["start", "--head", "--config", "/nonexistent.json"], 2, "/nonexistent.json"),
+        (["start", "--head", "--config", "/etc"], 2, "cannot read the config file /etc"),
         (["start", "--head", "--temp-dir", "relative"], 2, "absolute path"),
         (["start", "--address=127.0.0.1:1"], 1, "127.0.0.1:1"),
         (["start", "--address=nonsense"], 1, "nonsense"),

@@ -1,7 +1,9 @@
 """rayctl job submit with a runtime environment: the program and its workers have it."""
 
 import json
+import os
 import textwrap
+import threading
 
 import pytest
 
@@ -80,6 +82,14 @@ def test_an_environment_in_a_file_of_yaml(running, tmp_path):
     file.write_text("# the colour\nenv_vars:\n  COLOUR: red\n")
     submit = "job", "submit", "--runtime-env", str(file), "--", "sh", "-c", "echo $COLOUR"
     assert "\nred\n" in running.ok(*submit)
+    # A file that can be read only once, as <(command) of a shell is.
+    os.unlink(file)
+    os.mkfifo(file)
+    writer = threading.Thread(target=file.write_text, args=("env_vars:\n  COLOUR: blue\n",))
+    writer.start()
+    assert "\nblue\n" in running.ok(*submit)
+    writer.join()
+    os.unlink(file)
     for text, said in (
         ("a: [", "while parsing a flow node"),
         ("- a\n", "is no object"),

@@ -478,6 +478,15 @@ def test_a_busy_port_and_a_silent_program_are_one_message(seen, tmp_path):
     assert "and said nothing" in said and said.count("\n") == 1
 
 
+def test_a_head_that_has_just_started_is_waited_for(shell):
+    shell.ok("start", "--head", f"--port={free_port()}", "--object-store-memory=100000000")
+    said = shell.fails(
+        "metrics", "launch-prometheus", "--prometheus=/bin/false", f"--port={free_port()}"
+    )
+    assert "and said nothing" in said
+    shell.ok("stop")
+
+
 def test_a_missing_head_is_named_before_a_missing_prometheus(shell, tmp_path):
     launch = "metrics", "launch-prometheus", f"--temp-dir={tmp_path}"
     targets = tmp_path / "prom_metrics_service_discovery.json"

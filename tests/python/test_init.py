@@ -129,7 +129,8 @@ def run(code, **env):
 
 def test_an_interpreter_without_a_file_of_its_own():
     embedded = run(
-        "import sys; sys.executable = None; import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))",
+        "import sys; sys.executable = None; import ray; ray.init(num_cpus=1); "
+        "print(ray.get(ray.remote(lambda: 'ran').remote()))",
         RAY_ADDRESS="",
     )
     assert embedded.stdout == "ran\n", embedded.stderr

@@ -8,11 +8,7 @@ import sys
 import pytest
 
 import ray
-from ray.exceptions import (
-    ActorDiedError,
-    RuntimeEnvSetupError,
-    WorkerCrashedError,
-)
+from ray.exceptions import ActorDiedError, RuntimeEnvSetupError, WorkerCrashedError
 from ray.util import state
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -48,7 +44,7 @@ def test_the_death_of_an_actor_is_told(words):
         ray.get(actor.pid.remote(), timeout=120)
     [row] = state.list_actors(filters=[("pid", "=", pid)])
     assert row.state == "DEAD"
-    assert state.list_workers(filters=[("pid", "=", pid)], detail=True) is not None
+    assert state.list_workers(), "the node's answer was not read"
 
 
 @pytest.mark.parametrize("words", LAST_WORDS)
@@ -80,7 +76,7 @@ def test_a_task_and_a_constructor_that_die_show_their_last_words(words):
     never = ray.remote(num_cpus=0)(DyingAtOnce).remote(LAST_WORDS[words])
     with pytest.raises(ActorDiedError) as died:
         ray.get(never.__ray_ready__.remote(), timeout=120)
-    assert "cannot be parsed" not in str(died.value)
+    assert SHOWN[words] in str(died.value)
 
 
 def test_a_worker_that_cannot_start_fails_its_tasks(tmp_path):
@@ -134,7 +130,7 @@ def test_a_driver_in_a_directory_and_with_words_of_any_bytes(tmp_path, cluster):
         lambda: Dying.options(name="\udc80").remote(),
         lambda: ray.get_actor("\udc80"),
         lambda: ray.remote(max)._remote(args=(1, 2), name="\udc80"),
-        lambda: ray.remote(runtime_env={"env_vars": {"\udcff": "x"}})(max),
+        lambda: Dying.options(runtime_env={"env_vars": {"\udcff": "x"}}).remote(),
         lambda: Dying.options(runtime_env={"py_executable": "/p\udcff/python"}).remote(),
     ],
     ids=["actor", "get_actor", "task", "variable", "environment"],

@@ -15,7 +15,6 @@
 #include "common/base/clock.h"
 #include "common/base/fd.h"
 #include "common/base/log_names.h"
-#include "common/base/utf8.h"
 #include "daemons/node_manager/core/job_reports.h"
 #include "daemons/node_manager/process/env_vars.h"
 
@@ -236,8 +235,8 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
                                            : "JOB_ENTRYPOINT_COMMAND_ERROR");
     if (no_environment)
       how = "The runtime environment could not be set up, the entrypoint was not started";
-    job.info.set_message(fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}",
-                                     how, valid_utf8(tail)));
+    job.info.set_message(
+        fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}", how, tail));
   }
   ended_[submission_id] = job.info;
   report_(job.info);

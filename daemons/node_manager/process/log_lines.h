@@ -18,7 +18,7 @@ class LogLineReader {
   // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name,
   // of which only job, name and lines are filled. A line longer than the bound comes in pieces,
   // and the newline after its last piece does not make an empty line. Invalid UTF-8 is replaced,
-  // because a protobuf string cannot carry it.
+  // because drivers print the lines.
   void feed(std::string_view data, std::vector<proto::LogLines>* out);
   // Hands out the text that has no newline yet: because the process has `ended`, or because
   // nothing has followed for a while. In the latter case an incomplete character at the end is
