@@ -219,6 +219,32 @@ def test_a_borrower_cancels_a_task(tmp_path):
         ray.get(ref)
 
 
+def test_a_coroutine_that_is_cancelled_between_two_waits_hears_of_it_before_its_child(tmp_path):
+    @ray.remote
+    def child():
+        touch(str(tmp_path / "child"))
+        spin()
+
+    @ray.remote
+    class A:
+        async def wait(self):
+            ref = child.remote()
+            # The loop learns nothing until the child has ended, as on a machine that is busy.
+            ray.wait([ref])
+            try:
+                await ref
+            except BaseException as error:
+                touch(str(tmp_path / type(error).__name__))
+                raise
+
+    ref = A.remote().wait.remote()
+    wait_for(str(tmp_path / "child"))
+    ray.cancel(ref)
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref)
+    wait_for(str(tmp_path / "CancelledError"))
+
+
 def test_coroutine_of_an_async_actor(tmp_path):
     @ray.remote
     def child():

@@ -46,8 +46,10 @@ class ActorLoop:
             self.start(call)
         self.take_cancellations()
 
-    def take_cancellations(self):
-        if _raylet.take_cancel_news(self.group):
+    def take_cancellations(self) -> bool:
+        """Cancels the tasks of calls that were cancelled; returns whether it looked for any."""
+        news = _raylet.take_cancel_news(self.group)
+        if news:
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
                     self.cancelled.add(call)
@@ -59,6 +61,7 @@ class ActorLoop:
                         # The cancellation comes at once, so that the coroutine gets it and not the
                         # error of a child that was cancelled with it and has just answered.
                         task.cancel()
+        return news
 
     def start(self, call):
         token = current_call.set(call)

@@ -14,9 +14,10 @@ from ray.exceptions import RaySystemError
 
 _tokens = itertools.count(1)
 
-# An asyncio loop calls this before it looks at references that have become ready. An actor's loop
+# An asyncio loop calls this before it hands out references that have become ready. An actor's loop
 # takes the cancellations of its calls: they are known before the children that are cancelled with
-# a call can answer, but a loop that sees both at the same time may look at either first.
+# a call can answer, but a loop that sees both at the same time may look at either first. It returns
+# whether there were any.
 before_completions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
@@ -50,14 +51,14 @@ class _LoopCompletions:
         self.lost = _EndedTokens()
         self.ready: deque = deque()
         self.loop = weakref.ref(loop)
+        self.before = before_completions.get(loop)
         loop.add_reader(self.queue.fileno(), self.drain)
 
     def drain(self):
         try:
-            first = before_completions.get(self.loop())
-            if first:
-                first()
             self.ready += self.queue.take()
+            if self.before:
+                self.before()
             while self.ready:
                 entry, lost = self.waiting.get(self.ready[0]), self.lost.error_of(self.ready[0])
                 if entry:
@@ -77,7 +78,12 @@ class _LoopCompletions:
         self.waiting[token] = (ref, future, then)
         if not self.queue.add(ref, token):
             del self.waiting[token]
-            then(ref, future)
+            # The coroutine that asks may have been cancelled while it ran. It hears of that when it
+            # waits, which it would not do for a future that is done.
+            if self.before and self.before():
+                future.get_loop().call_soon(then, ref, future)
+            else:
+                then(ref, future)
 
 
 def settle(ref, future, lost=None):
