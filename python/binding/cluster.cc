@@ -4,6 +4,7 @@
 #include <map>
 
 #include "common/config/misspelt_variables.h"
+#include "common/net/address.h"
 #include "launch/node/launch.h"
 #include "python/binding/objects.h"
 #include "python/binding/runtime.h"
@@ -162,6 +163,16 @@ PyObject* running_cluster(PyObject*, PyObject* root) {
   }
   if (!address) return raise(address.error());
   return py_text(*address);
+}
+
+PyObject* detect_node_ip(PyObject*, PyObject* peer) {
+  std::string host;
+  if (!to_string(peer, &host)) return nullptr;
+  {
+    GilRelease release;
+    host = net::detect_node_ip(host);
+  }
+  return py_text(host);
 }
 
 PyObject* auth_token(PyObject*, PyObject* create) {
@@ -345,6 +356,8 @@ PyMethodDef kClusterFunctions[] = {
      "find_node(head address, timeout_s) -> (node-manager socket, node)"},
     {"resolve_address", resolve_address, METH_O, nullptr},
     {"running_cluster", running_cluster, METH_O, "running_cluster(temporary root) -> HOST:PORT"},
+    {"detect_node_ip", detect_node_ip, METH_O,
+     "detect_node_ip(peer) -> the address of this machine for `peer`, a host or ''"},
     {"auth_token", auth_token, METH_O, nullptr},
     {"nodes", nodes, METH_NOARGS, nullptr},
     {"wait_for_drains", wait_for_drains, METH_VARARGS,

@@ -64,10 +64,12 @@ _LAZY = {
         name: (f"ray.{name}", None)
         for name in (
             "actor",
+            "autoscaler",
             "cloudpickle",
             "cluster_utils",
             "cross_language",
             "dag",
+            "data",
             "exceptions",
             "experimental",
             "job_config",
@@ -130,6 +132,8 @@ def _module(name):
 
 
 def __getattr__(name):
+    if name == "logger":
+        return _module("logging").getLogger("ray")
     lazy = _LAZY.get(name)
     if lazy:
         module = _module(lazy[0])

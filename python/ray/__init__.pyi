@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Callable, Iterator, Protocol, Type, TypeVar, overload
 
 from typing_extensions import ParamSpec
@@ -60,6 +61,7 @@ SCRIPT_MODE: int
 WORKER_MODE: int
 SPILL_WORKER_MODE: int
 RESTORE_WORKER_MODE: int
+logger: logging.Logger
 ObjectID = ObjectRef
 
 class _Remote(Protocol):

@@ -87,7 +87,7 @@ def test_those_of_the_logger(capsys):
 @pytest.mark.parametrize(
     "argument",
     [
-        {"_redis_password": "x"},
+        {"_enable_object_reconstruction": True},
         {"_tracing_startup_hook": "a:b"},
         {"proxy_server_url": "x"},
         {"enable_resource_isolation": True},
@@ -97,6 +97,16 @@ def test_those_of_the_logger(capsys):
 def test_what_is_absent_is_named(argument):
     with pytest.raises(NotImplementedError, match="not in this release"):
         ray.init(**argument)
+    assert not ray.is_initialized()
+
+
+def test_a_password_of_redis_is_refused_only_with_a_redis(monkeypatch):
+    """As in Ray, it has no effect otherwise: Modin passes one for each cluster that it starts."""
+    with ray.init(num_cpus=1, _redis_password="x"):
+        assert ray.is_initialized()
+    monkeypatch.setenv("RAY_REDIS_ADDRESS", "127.0.0.1:6379")
+    with pytest.raises(NotImplementedError, match="Redis .*not in this release"):
+        ray.init(num_cpus=1, _redis_password="x")
     assert not ray.is_initialized()
 
 

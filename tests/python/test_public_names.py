@@ -61,6 +61,34 @@ def test_absent_names_are_probed_as_absent_and_imported_with_a_reason(package, n
         exec(f"from {package} import {name}")
 
 
+def test_names_of_ray_data_are_imported_and_refused_when_used():
+    """Modin imports from_pandas_refs, and could not be imported without it."""
+    from ray.data import Dataset, from_pandas_refs
+
+    with pytest.raises(NotImplementedError, match="^ray.data.from_pandas_refs: not in this rel"):
+        from_pandas_refs([])
+    with pytest.raises(NotImplementedError, match="^ray.data.Dataset: not in this release"):
+        Dataset()
+    with pytest.raises(NotImplementedError, match="^ray.data.DataContext.get_current: not in this"):
+        ray.data.DataContext.get_current()
+    assert not isinstance(3, Dataset) and ray.data.Dataset is Dataset
+    assert importlib.util.find_spec("ray.data.dataset") is None
+    with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):
+        ray.data.no_such_thing
+
+
+def test_no_autoscaler_and_no_client():
+    import ray.autoscaler.sdk
+    import ray.util.client
+
+    with pytest.raises(AttributeError, match="ray.autoscaler.sdk.rsync: not in this release"):
+        ray.autoscaler.sdk.rsync
+    with pytest.raises(AttributeError, match="ray.autoscaler.tags: not in this release"):
+        ray.autoscaler.tags
+    with pytest.raises(AttributeError, match="ray.util.client.ray.connect: not in this release"):
+        ray.util.client.ray.connect("ray://127.0.0.1:10001")
+
+
 def test_names_nobody_knows():
     for package in (ray, ray.util, ray.experimental):
         with pytest.raises(AttributeError, match="no_such_thing") as error:

@@ -2,6 +2,8 @@
 
 import io
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -193,6 +195,21 @@ def test_list_named_actors():
     assert ray.util.list_named_actors() == []
 
 
+def test_the_address_is_known_before_init():
+    """Asking for it must not start a cluster, because ray.init() would then refuse to."""
+    script = """
+import os, ray.util
+print(ray.util.get_node_ip_address("127.0.0.1:53"), ray.util.get_node_ip_address("nonsense"))
+os.environ["RAY_NODE_IP_ADDRESS"] = "127.0.0.9"
+print(ray.util.get_node_ip_address(), ray.is_initialized())
+"""
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    ).stdout.split()
+    assert [address.count(".") for address in shown[:2]] == [3, 3]
+    assert shown[2:] == ["127.0.0.9", "False"]
+
+
 def test_node_facts(monkeypatch):
     assert ray.util.get_node_ip_address() == ray.nodes()[0]["NodeManagerAddress"]
     monkeypatch.delenv("RAY_CLOUD_INSTANCE_ID", raising=False)
@@ -212,9 +229,6 @@ print(u.log_once("d"))
 u.enable_periodic_logging()
 print(u.log_once("d"))
 """
-    import subprocess
-    import sys
-
     assert subprocess.check_output([sys.executable, "-c", script], text=True).split() == [
         "True",
         "False",
@@ -246,7 +260,6 @@ def test_everything_promised_is_there():
 
 
 def test_import_ray_does_not_import_this():
-    import subprocess
     import sys
 
     script = "import sys, ray; print([name for name in sys.modules if name.startswith(('ray.util', 'ray.dag', 'ray.experimental', 'ray.cluster_utils'))])"

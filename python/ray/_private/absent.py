@@ -2,7 +2,7 @@
 
 Using one raises an error that names it. Programs that probe for features see what they expect:
 `hasattr` is False, `from ray import X` and `import ray.x` raise a ModuleNotFoundError, and
-`importlib.util.find_spec` finds nothing.
+`importlib.util.find_spec` finds nothing. ray/data says why names of Ray Data can be imported.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ ABSENT = {
     "ray": (
         "ClientBuilder",
         "air",
-        "autoscaler",
         "client",
         "client_builder",
         "cpp_function",
-        "dashboard",
-        "data",
         "internal",
         "llm",
         "rllib",
@@ -34,6 +31,22 @@ ABSENT = {
         "tune",
         "widgets",
         "workflow",
+    ),
+    "ray.autoscaler": ("commands", "node_provider", "tags"),
+    "ray.data": (
+        "aggregate",
+        "block",
+        "collate_fn",
+        "context",
+        "dataset",
+        "datasource",
+        "expressions",
+        "extensions",
+        "grouped_data",
+        "iterator",
+        "llm",
+        "preprocessor",
+        "preprocessors",
     ),
     "ray.dag": (
         "CollectiveOutputNode",
@@ -50,7 +63,6 @@ ABSENT = {
     "ray.util": (
         "ActorGroup",
         "actor_group",
-        "client",
         "client_connect",
         "collective",
         "connect",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ray._private.absent import not_in_release
 from ray._private.amounts import check_number, check_resources
 
@@ -150,12 +152,16 @@ def _check_absent(given: InitArguments):
     for key, feature in (
         ("_enable_object_reconstruction", "object reconstruction"),
         ("object_spilling_directory", "object spilling"),
-        ("_redis_username", "Redis"),
-        ("_redis_password", "Redis"),
         ("_tracing_startup_hook", "tracing"),
     ):
         if given.hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
+    # Programs pass a password without using Redis (Modin does for each cluster it starts). In Ray it
+    # has no effect either unless this variable names a Redis.
+    if os.environ.get("RAY_REDIS_ADDRESS"):
+        for key in ("_redis_username", "_redis_password"):
+            if given.hidden.get(key):
+                raise not_in_release(f"Redis ({key} and RAY_REDIS_ADDRESS)")
     env = given.runtime_env
     if env is not None and not isinstance(env, dict):
         raise AttributeError(

@@ -156,3 +156,26 @@ def workers() -> dict[str, dict]:
         }
         for worker in found
     }
+
+
+class GlobalState:
+    """The functions of this module as methods, as packages call them on its object `state`."""
+
+    node_table = staticmethod(nodes)
+    job_table = staticmethod(jobs)
+    workers = staticmethod(workers)
+    cluster_resources = staticmethod(cluster_resources)
+    available_resources = staticmethod(available_resources)
+    available_resources_per_node = staticmethod(available_resources_per_node)
+    total_resources_per_node = staticmethod(total_resources_per_node)
+
+    @staticmethod
+    def placement_group_table(placement_group_id=None) -> dict:
+        """Describes a placement group by its PlacementGroupID, or all of them by id in hex."""
+        _require()
+        from ray.util.placement_group import PlacementGroup, placement_group_table
+
+        return placement_group_table(placement_group_id and PlacementGroup(placement_group_id))
+
+
+state = GlobalState()

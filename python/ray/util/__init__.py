@@ -53,6 +53,7 @@ __all__ = [
 
 # Maps an attribute to the module that defines it.
 _LAZY = {
+    "PublicAPI": "annotations",
     "ActorPool": "actor_pool",
     "inspect_serializability": "check_serialize",
     "as_completed": "results",
@@ -70,6 +71,7 @@ _LAZY = {
 }
 _MODULES = (
     "accelerators",
+    "client",
     "debug",
     "metrics",
     "multiprocessing",
@@ -83,9 +85,15 @@ _MODULES = (
 
 
 def get_node_ip_address(address: str | None = None) -> str:
-    """Returns the IP address of the node of this process; `address` is ignored."""
-    ensure_connected()
-    return global_worker.context["node_ip"]
+    """Returns the IP address of the node of this process.
+
+    Before ray.init() it is RAY_NODE_IP_ADDRESS, or else the address of this machine on the way to
+    `address` (HOST:PORT), or on the way to other networks; nothing is connected or started.
+    """
+    if global_worker.connected:
+        return global_worker.context["node_ip"]
+    peer = (address or "").rpartition(":")[0]
+    return os.environ.get("RAY_NODE_IP_ADDRESS") or _raylet.detect_node_ip(peer)
 
 
 def get_node_instance_id() -> str:

@@ -1,0 +1,1 @@
+"""Modules below this one have the names by which packages import the client of jobs."""

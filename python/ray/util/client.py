@@ -1,0 +1,31 @@
+"""Ray Client, the proxy for ray:// addresses, is not in this release: drivers join clusters directly.
+
+Libraries ask here whether a driver uses it.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ray._private.absent import AbsentAttribute
+
+__all__ = ["num_connected_contexts", "ray"]
+
+
+class RayAPIStub:
+    """Has the one answer that libraries want of Ray Client; its other names raise."""
+
+    def is_connected(self) -> bool:
+        """Returns False: no driver is connected by Ray Client."""
+        return False
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AbsentAttribute(f"ray.util.client.ray.{name}: not in this release")
+
+
+ray = RayAPIStub()
+
+
+def num_connected_contexts() -> int:
+    """Returns 0, as no driver is connected by Ray Client."""
+    return 0
