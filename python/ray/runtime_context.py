@@ -10,6 +10,7 @@ from ray import _raylet
 from ray._private.actor_handle import ActorHandle, HandleInfo
 from ray._private.session import (
     WORKER_MODE,
+    Worker,
     current_namespace,
     current_task_info,
     ensure_connected,
@@ -70,6 +71,11 @@ class RuntimeContext:
     All ids are hex strings. Methods raise RuntimeError when this process is not connected. On a
     driver, those that concern a task or an actor return None, with a warning.
     """
+
+    @property
+    def worker(self) -> Worker:
+        """The state of this process; libraries ask for its `mode` (ray.SCRIPT_MODE, ...)."""
+        return global_worker
 
     def _task(self, what: str) -> dict | None:
         global_worker.check_connected()

@@ -73,7 +73,15 @@ class Worker:
     def node_id(self) -> str:
         return self.context["node_id"].hex()
 
-    current_node_id = node_id
+    @property
+    def current_node_id(self):
+        from ray._private.ids import NodeID
+
+        return NodeID(self.context["node_id"])
+
+    @property
+    def node_ip_address(self) -> str:
+        return self.context["node_ip"]
 
     @property
     def worker_id(self) -> bytes:

@@ -53,3 +53,9 @@ show("available_resources", lambda: state.available_resources()["CPU"])
 show("per node", lambda: [each["CPU"] for each in state.available_resources_per_node().values()])
 show("total", lambda: [each["CPU"] for each in state.total_resources_per_node().values()])
 show("workers", lambda: type(state.workers()).__name__)
+
+worker = ray._private.worker.global_worker
+show("worker", lambda: ray.get_runtime_context().worker is worker)
+show("mode", lambda: worker.mode == ray.SCRIPT_MODE)
+show("its address", lambda: worker.node_ip_address == get_node_ip_address())
+show("its node", lambda: worker.current_node_id.hex() == ray.get_runtime_context().get_node_id())
