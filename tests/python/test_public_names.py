@@ -89,6 +89,13 @@ def test_no_autoscaler_and_no_client():
         ray.util.client.ray.connect("ray://127.0.0.1:10001")
 
 
+def test_no_session_of_the_first_ray_train():
+    """xgboost_ray asks for one before it trains."""
+    from ray.train._internal.session import get_session
+
+    assert get_session() is None
+
+
 def test_names_nobody_knows():
     for package in (ray, ray.util, ray.experimental):
         with pytest.raises(AttributeError, match="no_such_thing") as error:

@@ -156,8 +156,8 @@ def _check_absent(given: InitArguments):
     ):
         if given.hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
-    # Programs pass a password without using Redis (Modin does for each cluster it starts). In Ray it
-    # has no effect either unless this variable names a Redis.
+    # Programs pass a password without using Redis (Modin does so for each cluster that it starts).
+    # In Ray it has no effect either unless this variable names a Redis.
     if os.environ.get("RAY_REDIS_ADDRESS"):
         for key in ("_redis_username", "_redis_password"):
             if given.hidden.get(key):

@@ -63,11 +63,14 @@ class Worker:
         self.pid = os.getpid()
         self.mode = SCRIPT_MODE if self.context["is_driver"] else WORKER_MODE
 
+    def _id(self, kind: str, key: str):
+        from ray._private import ids
+
+        return getattr(ids, kind)(self.context[key])
+
     @property
     def current_job_id(self):
-        from ray._private.ids import JobID
-
-        return JobID(self.context["job_id"])
+        return self._id("JobID", "job_id")
 
     @property
     def node_id(self) -> str:
@@ -75,9 +78,7 @@ class Worker:
 
     @property
     def current_node_id(self):
-        from ray._private.ids import NodeID
-
-        return NodeID(self.context["node_id"])
+        return self._id("NodeID", "node_id")
 
     @property
     def node_ip_address(self) -> str:

@@ -7,6 +7,7 @@ import time
 from ray import _raylet
 from ray._private.session import global_worker
 from ray.exceptions import RaySystemError
+from ray.util.placement_group import PlacementGroup, placement_group_table
 
 # Each process sends its events every 250 ms, and two more hops follow.
 _EVENTS_TRAVEL_S = 0.6
@@ -173,8 +174,6 @@ class GlobalState:
     def placement_group_table(placement_group_id=None) -> dict:
         """Describes a placement group by its PlacementGroupID, or all of them by id in hex."""
         _require()
-        from ray.util.placement_group import PlacementGroup, placement_group_table
-
         return placement_group_table(placement_group_id and PlacementGroup(placement_group_id))
 
 

@@ -1,4 +1,4 @@
-"""What programs ask of an autoscaler. There is none: a cluster has the nodes that joined it."""
+"""Requests of programs to an autoscaler. There is none: a cluster has the nodes that joined it."""
 
 from __future__ import annotations
 

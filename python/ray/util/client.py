@@ -1,4 +1,4 @@
-"""Ray Client, the proxy for ray:// addresses, is not in this release: drivers join clusters directly.
+"""Ray Client, the proxy for ray:// addresses, is absent: drivers join clusters directly.
 
 Libraries ask here whether a driver uses it.
 """

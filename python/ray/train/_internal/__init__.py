@@ -1,0 +1,1 @@
+"""Modules below this one have the private names by which packages ask for a session."""
