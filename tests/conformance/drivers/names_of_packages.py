@@ -31,6 +31,15 @@ from ray.autoscaler.sdk import request_resources
 
 show("request", lambda: request_resources(num_cpus=1))
 show("request of bundles", lambda: request_resources(bundles=[{"CPU": 1}]))
+show("num_cpus", lambda: request_resources(num_cpus="a"))
+show("a fraction", lambda: request_resources(num_cpus=1.5))
+show("bundles", lambda: request_resources(bundles="x"))
+show("a bundle", lambda: request_resources(bundles=[1]))
+show("an amount", lambda: request_resources(bundles=[{"CPU": "a"}]))
+show(
+    "selectors",
+    lambda: request_resources(bundles=[{"CPU": 1}], bundle_label_selectors=[]),
+)
 
 from ray.dashboard.modules.job.common import JobStatus
 from ray.dashboard.modules.job.pydantic_models import JobDetails
