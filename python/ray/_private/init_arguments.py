@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ray._private.absent import not_in_release
 from ray._private.amounts import check_number, check_resources
 
@@ -140,6 +138,8 @@ def _check_port(name: str, port):
 
 
 def _check_absent(given: InitArguments):
+    # _redis_password and _redis_username are no such request: as in Ray, they have no effect where
+    # no Redis keeps the head's state, and Modin passes a password for each cluster that it starts.
     if (
         given.enable_resource_isolation
         or given.cgroup_path
@@ -156,12 +156,6 @@ def _check_absent(given: InitArguments):
     ):
         if given.hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
-    # Programs pass a password without using Redis (Modin does so for each cluster that it starts).
-    # In Ray it has no effect either unless this variable names a Redis.
-    if os.environ.get("RAY_REDIS_ADDRESS"):
-        for key in ("_redis_username", "_redis_password"):
-            if given.hidden.get(key):
-                raise not_in_release(f"Redis ({key} and RAY_REDIS_ADDRESS)")
     env = given.runtime_env
     if env is not None and not isinstance(env, dict):
         raise AttributeError(

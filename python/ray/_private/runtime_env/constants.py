@@ -1,6 +1,4 @@
-"""Names of environment variables that packages read.
+"""Names of environment variables, for packages that import them from here."""
 
-Nothing here sets the variable of a job's configuration; Ray does, for the entrypoint of a job.
-"""
-
+# The head sets it for the driver of a submitted job: JSON with its `runtime_env` and `metadata`.
 RAY_JOB_CONFIG_JSON_ENV_VAR = "RAY_JOB_CONFIG_JSON_ENV_VAR"
