@@ -71,6 +71,12 @@ def test_names_of_ray_data_are_imported_and_refused_when_used():
         Dataset()
     with pytest.raises(NotImplementedError, match="^ray.data.DataContext.get_current: not in this"):
         ray.data.DataContext.get_current()
+
+    class Source(ray.data.Datasource):
+        pass
+
+    with pytest.raises(NotImplementedError, match="^ray.data.Datasource: not in this release"):
+        Source()
     assert not isinstance(3, Dataset) and ray.data.Dataset is Dataset
     assert importlib.util.find_spec("ray.data.dataset") is None
     with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):

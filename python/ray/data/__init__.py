@@ -33,10 +33,14 @@ class _AbsentClass(type):
     """The type of classes that have no instances and no attributes."""
 
     def __call__(cls, *args: Any, **options: Any) -> NoReturn:
-        raise not_in_release(f"ray.data.{cls.__name__}")
+        raise not_in_release(cls._public_name())
 
     def __getattr__(cls, name: str) -> NoReturn:
-        raise AbsentAttribute(f"ray.data.{cls.__name__}.{name}: not in this release")
+        raise AbsentAttribute(f"{cls._public_name()}.{name}: not in this release")
+
+    def _public_name(cls) -> str:
+        # A class that a program derives is absent because of its base.
+        return f"ray.data.{next(c.__name__ for c in cls.__mro__ if c.__module__ == __name__)}"
 
 
 def _absent_function(name: str):
