@@ -45,6 +45,7 @@ _LAZY = {
     "JobConfig": ("ray.job_config", "JobConfig"),
     "LoggingConfig": ("ray._private.logging_config", "LoggingConfig"),
     "Language": ("ray._private.language", "Language"),
+    "logger": ("ray._private.logging_config", "logger"),
     **{
         name: ("ray._private.ids", name)
         for name in (
@@ -132,8 +133,6 @@ def _module(name):
 
 
 def __getattr__(name):
-    if name == "logger":
-        return _module("logging").getLogger("ray")
     lazy = _LAZY.get(name)
     if lazy:
         module = _module(lazy[0])

@@ -260,8 +260,6 @@ def test_everything_promised_is_there():
 
 
 def test_import_ray_does_not_import_this():
-    import sys
-
     script = "import sys, ray; print([name for name in sys.modules if name.startswith(('ray.util', 'ray.dag', 'ray.experimental', 'ray.cluster_utils'))])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 

@@ -91,14 +91,14 @@ def not_in_release(feature: str) -> NotImplementedError:
     return NotImplementedError(f"{feature}: not in this release")
 
 
-def _text(package: str, name: str) -> str:
-    return f"{package}.{name}: not in this release"
+def absent_attribute(full_name: str) -> AbsentAttribute:
+    return AbsentAttribute(f"{full_name}: not in this release")
 
 
 def raise_missing(package: str, name: str) -> NoReturn:
     """Raises the error for an unknown attribute, as every package's __getattr__ does in the end."""
     if name in ABSENT[package]:
-        raise AbsentAttribute(_text(package, name))
+        raise absent_attribute(f"{package}.{name}")
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
@@ -117,7 +117,7 @@ class _Finder:
             return None
         # `name` is not passed: `from ray import X` swallows an error that carries that name, and
         # the reason with it.
-        raise AbsentModule(_text(package, name))
+        raise AbsentModule(f"{full_name}: not in this release")
 
 
 def install() -> None:

@@ -138,8 +138,11 @@ def _check_port(name: str, port):
 
 
 def _check_absent(given: InitArguments):
-    # _redis_password and _redis_username are no such request: as in Ray, they have no effect where
-    # no Redis keeps the head's state, and Modin passes a password for each cluster that it starts.
+    """Refuses requests for what this release lacks.
+
+    _redis_password and _redis_username ask for nothing: as in Ray, they have no effect where no
+    Redis keeps the head's state. Modin passes a password for each cluster that it starts.
+    """
     if (
         given.enable_resource_isolation
         or given.cgroup_path

@@ -11,6 +11,7 @@ from ray._private.ray_constants import LOGGER_FORMAT
 from ray._private.session import WORKER_MODE, current_task_info, global_worker
 from ray.runtime_context import function_name, task_name
 
+logger = logging.getLogger("ray")
 _ENCODINGS = ("TEXT", "JSON")
 # This variable brings the configuration to workers, in the job's environment.
 _ENV = "RAY_LOGGING_CONFIG"
@@ -145,7 +146,7 @@ def apply(config: LoggingConfig):
         handler.setFormatter(formatter)
         logger.handlers[:] = [handler]
         logger.setLevel(config.log_level)
-    logging.getLogger("ray").propagate = False
+    logger.propagate = False
 
 
 def to_environment(config: LoggingConfig) -> dict[str, str]:

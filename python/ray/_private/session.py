@@ -25,6 +25,13 @@ RUNTIME = "Python {}.{}.{}".format(*sys.version_info[:3])
 SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
 
 
+def _ids():
+    """Returns the module of ids, which few programs use and `import ray` leaves out."""
+    from ray._private import ids
+
+    return ids
+
+
 class Worker:
     """Holds what Python keeps about the connection; one per process, `global_worker`."""
 
@@ -63,14 +70,9 @@ class Worker:
         self.pid = os.getpid()
         self.mode = SCRIPT_MODE if self.context["is_driver"] else WORKER_MODE
 
-    def _id(self, kind: str, key: str):
-        from ray._private import ids
-
-        return getattr(ids, kind)(self.context[key])
-
     @property
     def current_job_id(self):
-        return self._id("JobID", "job_id")
+        return _ids().JobID(self.context["job_id"])
 
     @property
     def node_id(self) -> str:
@@ -78,7 +80,7 @@ class Worker:
 
     @property
     def current_node_id(self):
-        return self._id("NodeID", "node_id")
+        return _ids().NodeID(self.context["node_id"])
 
     @property
     def node_ip_address(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ray._private.absent import AbsentAttribute
+from ray._private.absent import absent_attribute
 from ray._private.session import global_worker
 
 __all__ = ["request_resources"]
@@ -54,5 +54,5 @@ def request_resources(
 
 def __getattr__(name: str) -> NoReturn:
     if name in _ABSENT:
-        raise AbsentAttribute(f"ray.autoscaler.sdk.{name}: not in this release")
+        raise absent_attribute(f"ray.autoscaler.sdk.{name}")
     raise AttributeError(f"module 'ray.autoscaler.sdk' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ray._private.absent import AbsentAttribute, not_in_release, raise_missing
+from ray._private.absent import absent_attribute, not_in_release, raise_missing
 
 _CLASSES = """
 ActorPoolStrategy BlockBasedFileDatasink Catalog CatalogAccessMode ClickHouseTableSettings
@@ -36,7 +36,7 @@ class _AbsentClass(type):
         raise not_in_release(cls._public_name())
 
     def __getattr__(cls, name: str) -> NoReturn:
-        raise AbsentAttribute(f"{cls._public_name()}.{name}: not in this release")
+        raise absent_attribute(f"{cls._public_name()}.{name}")
 
     def _public_name(cls) -> str:
         # A class that a program derives is absent because of its base.

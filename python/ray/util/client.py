@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ray._private.absent import AbsentAttribute
+from ray._private.absent import absent_attribute
 
 __all__ = ["num_connected_contexts", "ray"]
 
@@ -20,7 +20,7 @@ class RayAPIStub:
         return False
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AbsentAttribute(f"ray.util.client.ray.{name}: not in this release")
+        raise absent_attribute(f"ray.util.client.ray.{name}")
 
 
 ray = RayAPIStub()

@@ -37,15 +37,15 @@ class Samples {
     auto* stack = all_.add_stacks();
     stack->add_frames(frame("Thread.run", "/usr/lib/python3.11/threading.py"));
     stack->add_frames(frame("RayTrainWorker._train", "/x/ray/train/worker.py", 100));
-    stack->add_frames(frame("train", "/home/me/a.py", 7));
+    stack->add_frames(frame("train", "/of/me/a.py", 7));
     for (uint32_t one : frames) stack->add_frames(one);
     stack->set_on_cpu(on_cpu);
     stack->set_off_cpu(off_cpu);
     return *this;
   }
 
-  Samples& computes(int64_t count) { return seen(count, 0, {frame("step", "/home/me/a.py", 9)}); }
-  Samples& sleeps(int64_t count) { return seen(0, count, {frame("step", "/home/me/a.py", 9)}); }
+  Samples& computes(int64_t count) { return seen(count, 0, {frame("step", "/of/me/a.py", 9)}); }
+  Samples& sleeps(int64_t count) { return seen(0, count, {frame("step", "/of/me/a.py", 9)}); }
   // DistributedDataParallel waits in this way within backward().
   Samples& communicates(int64_t count) {
     return seen(0, count,
@@ -70,7 +70,7 @@ class Samples {
     return seen(count, 0,
                 {frame("_BaseDataLoaderIter.__next__",
                        "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py"),
-                 frame("MyData.__getitem__", "/home/me/data.py")});
+                 frame("MyData.__getitem__", "/of/me/data.py")});
   }
 
   const proto::StackSamples& all() const { return all_; }
