@@ -5,8 +5,11 @@ Usage: check_imports.py [ROOT]
 
 Imports inside functions count like those at the top of a module: they hide a circle, but do not
 undo it. Those for type checkers only (`if TYPE_CHECKING:`) do not count, nor those by a name in a
-string, as the tables of a package's __getattr__() have. Prints the shortest way around each circle,
-and what a module at the bottom imports although it must not; the exit code is 1 if there is
+string, as the tables of a package's __getattr__() have. An import of `ray.a.b` counts as one of
+that module only, not as one of `ray` and `ray.a`.
+
+Prints a shortest way around a circle (others that share a module with it are printed once it is
+gone), and what a module at the bottom imports although it must not; the exit code is 1 if there is
 anything.
 """
 
@@ -48,7 +51,7 @@ class Imports(ast.NodeVisitor):
         self.lines = {}
 
     def visit_If(self, node):
-        if "TYPE_CHECKING" in ast.unparse(node.test):
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             for other in node.orelse:
                 self.visit(other)
         else:
@@ -66,7 +69,7 @@ class Imports(ast.NodeVisitor):
             source = ".".join([*parts, *([source] if source else [])])
         for alias in node.names:
             part = f"{source}.{alias.name}"
-            # `ray._raylet` is the binding, which imports modules only when it needs them.
+            # `from ray import _raylet` imports the binding, not the package `ray`.
             if part != "ray._raylet":
                 self._add(part if part in self._modules else source, node.lineno)
 
@@ -108,7 +111,7 @@ def violations(root):
     root = pathlib.Path(root).resolve()
     modules, graph = modules_of(root), graph_of(root)
     for module, allowed in BOTTOM.items():
-        for target, line in graph.get(module, {}).items():
+        for target, line in graph[module].items():
             if target not in allowed:
                 place = f"{modules[module].relative_to(root)}:{line}"
                 yield f"{place}: {module} is at the bottom and must not import {target}"

@@ -2,9 +2,10 @@
 """Checks the rules of style that need no formatter.
 
 These are: no tabs, no trailing blanks, a newline at the end of a file, a README for each directory
-of sources, no output of rayctl that bypasses cli/terminal/print.h, no mutex that the compiler
-does not know (common/base/mutex.h), and no link of a document to a file or heading that does not
-exist. Prints each finding. The exit code is 1 if there are any.
+of C++ sources, in it or in the one above it (the one at the top and tests/ do not count), no output
+of rayctl that bypasses cli/terminal/print.h, no mutex that the compiler does not know
+(common/base/mutex.h), and no link of a document to a file or heading that does not exist. Prints
+each finding. The exit code is 1 if there are any.
 """
 
 import pathlib
@@ -25,7 +26,7 @@ MUTEX = re.compile(
 )
 MUTEX_MAKERS = ("common/base/mutex.h", "worker/service/lock.h")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# Documents that gen_docs takes others from: their links are those of the document in docs/.
+# Texts that gen_docs copies into a document of docs/, to which their links are relative.
 PARTS_OF_DOCS = ("tests/conformance/compatibility.intro.md",)
 
 
@@ -90,12 +91,12 @@ def findings(file):
             yield f"{name}:{number}: a tab"
         if name.parts[0] == "cli" and "fmt::print(" in line:
             yield (
-                f"{name}:{number}: fmt::print throws where the output cannot be written: "
-                "print() of cli/terminal/print.h does not"
+                f"{name}:{number}: fmt::print throws if the output cannot be written; "
+                "use print() of cli/terminal/print.h"
             )
         if bare := bare_mutex(name, line):
             yield (
-                f"{name}:{number}: {bare}, of which the compiler cannot check that it is held: "
+                f"{name}:{number}: the compiler's analysis of locks does not know {bare}; "
                 "use common/base/mutex.h"
             )
         if line != line.rstrip():
@@ -118,7 +119,8 @@ def main():
     }
     for directory in sorted(sources):
         if directory.relative_to(ROOT).parts[0] != "tests" and not any(
-            (parent / "README.md").exists() for parent in (directory, directory.parent)
+            parent != ROOT and (parent / "README.md").exists()
+            for parent in (directory, directory.parent)
         ):
             found.append(f"{directory.relative_to(ROOT)}: no README.md")
     print("\n".join(found) or "style is right")

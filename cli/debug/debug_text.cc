@@ -59,8 +59,8 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
   bool possible = any_node_has(snapshot.status, wanted);
   if (possible && !where.empty()) {
     one.why = demand.infeasible()
-                  ? "no such node has that much, or none lives: it waits until one joins"
-                  : "what such nodes have is in use by others";
+                  ? "no node of that kind has that much, or none is alive: it waits until one joins"
+                  : "other work uses what the nodes of that kind have";
     return one;
   }
   std::string short_of;
@@ -95,7 +95,7 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
 // why.
 std::string why_task_waits(const api_json::Json& row) {
   const std::string state = text_of(row, "state");
-  // The process that has the task knows the reason best.
+  // The process that has the task may have sent its reason, which says more than the state.
   if (std::string known = text_of(row, "waits_for"); !known.empty()) return "waits for " + known;
   if (state == "PENDING_ARGS_AVAIL")
     return "arguments are not ready: other tasks make them, or they are on their way";
@@ -104,26 +104,26 @@ std::string why_task_waits(const api_json::Json& row) {
            "concurrency group allows";
   if (state == "PENDING_OBJ_STORE_MEM_AVAIL")
     return "waits in its worker until the object store of its node has room for all of its "
-           "arguments; what holds the room is in `rayctl memory`";
+           "arguments; `rayctl memory` shows what holds the room";
   if (state == "PENDING_ARGS_FETCH")
     return "waits in its worker for its arguments, which are on their way to its node";
   if (state == "SUBMITTED_TO_WORKER" && text_of(row, "type") == "ACTOR_TASK")
     return fmt::format(
-        "was sent to the process of actor {}, which has not said that it has it: "
+        "was sent to the process of actor {}, which has not confirmed it: "
         "the process hangs or was stopped, or the call has just been made",
         text_of(row, "actor_id"));
   if (state == "SUBMITTED_TO_WORKER")
     return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
            "back if that task runs for long";
   if (state == "PENDING_NODE_ASSIGNMENT" && text_of(row, "type") == "ACTOR_TASK")
-    return "its actor does not live yet";
+    return "its actor is not alive yet";
   return "";
 }
 
 // Adds the tasks and calls that wait, but not for resources, by reason and function.
 void explain_tasks(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
   std::map<std::pair<std::string, std::string>, int64_t> counts;
-  // The groups whose demands say more than the tasks' owners know.
+  // The placement groups whose demands say more than the tasks' owners know.
   std::set<std::string> explained;
   for (const auto& demand : snapshot.status.demands()) {
     if (!demand.group_id().empty()) explained.insert(to_hex(demand.group_id()));
@@ -160,42 +160,42 @@ void explain_stores(const WaitingSnapshot& snapshot, std::vector<Explanation>* a
       if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "task with its arguments";
       if (waiter.kind() == proto::StoreWaiter::COPIES) what = "object of another node";
       if (waiter.kind() != proto::StoreWaiter::VALUES)
-        fate = fmt::format("it fails when no running task is going to give room back for {} ms",
+        fate = fmt::format("it fails if for {} ms no running task is left that will give room back",
                            node.fails_after_ms());
       all->push_back(
           {waiter.count(),
            fmt::format("{}, of {}", what,
                        process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid())),
-           fmt::format("waits since {} for room in the object store of node {}: {} wanted, {} of "
-                       "{} used{}; {} (create_wait_ms)",
-                       local_time(waiter.since_ms()), node.node_ip(),
-                       binary_bytes(static_cast<double>(waiter.bytes())),
-                       binary_bytes(static_cast<double>(node.used())),
-                       binary_bytes(static_cast<double>(node.capacity())),
-                       node.no_pages().empty() ? "" : ", and " + node.no_pages(), fate),
+           fmt::format(
+               "has waited since {} for room in the object store of node {}: {} wanted, {} of "
+               "{} used{}; {} (create_wait_ms)",
+               local_time(waiter.since_ms()), node.node_ip(),
+               binary_bytes(static_cast<double>(waiter.bytes())),
+               binary_bytes(static_cast<double>(node.used())),
+               binary_bytes(static_cast<double>(node.capacity())),
+               node.no_pages().empty() ? "" : ", and " + node.no_pages(), fate),
            holders});
     }
   }
 }
 
-// Adds the actors that have been placed and do not live yet: more are pending than wait in demands.
-// A demand has the name of only one of the classes that wait for the same resources.
+// Adds the actors whose first constructor runs, by class. Actors that wait for resources are in the
+// demands, and explain() itself adds those that are started again.
 void explain_constructors(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
-  std::set<std::string> classes;
-  int64_t placed = 0;
+  std::map<std::string, std::string> pending;  // Maps the id of an actor in hex to its class.
   for (const auto& actor : snapshot.actors) {
-    if (actor.state() != proto::ACTOR_PENDING) continue;
-    classes.insert(actor.spec().class_name());
-    ++placed;
+    if (actor.state() == proto::ACTOR_PENDING)
+      pending.emplace(to_hex(actor.spec().actor_id()), actor.spec().class_name());
   }
-  for (const auto& demand : snapshot.status.demands()) {
-    if (classes.contains(demand.what())) placed -= demand.count();
+  std::map<std::string, int64_t> running;
+  for (const auto& row : snapshot.tasks) {
+    if (text_of(row, "type") != "ACTOR_CREATION_TASK" || text_of(row, "state") != "RUNNING")
+      continue;
+    const auto actor = pending.find(text_of(row, "actor_id"));
+    if (actor != pending.end()) ++running[actor->second];
   }
-  if (placed > 0)
-    all->push_back({placed,
-                    fmt::format("actor of {}", fmt::join(classes, ", ")),
-                    "its constructor has not returned yet",
-                    {}});
+  for (const auto& [class_name, count] : running)
+    all->push_back({count, "actor of " + class_name, "its constructor has not returned yet", {}});
 }
 
 }  // namespace
@@ -214,20 +214,19 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   if (snapshot.status.demands_left_out() > 0)
     all.push_back({snapshot.status.demands_left_out(),
                    "task or actor with other resources",
-                   "is not listed: each node reports only so many different resources "
-                   "(demands_per_node)",
+                   "is not listed: each node reports at most demands_per_node different demands",
                    {}});
   for (const auto& actor : snapshot.actors) {
     if (actor.state() != proto::ACTOR_RESTARTING) continue;
     std::string name = actor.spec().name().empty()
                            ? actor.spec().class_name()
                            : fmt::format("{} '{}'", actor.spec().class_name(), actor.spec().name());
-    all.push_back({1,
-                   "actor " + name,
-                   fmt::format("it ended and is being started again, for the {}. time{}{}",
-                               actor.num_restarts(), actor.death().message().empty() ? "" : ": ",
-                               actor.death().message()),
-                   {}});
+    all.push_back(
+        {1,
+         "actor " + name,
+         fmt::format("it ended and is being started again (restart {}){}{}", actor.num_restarts(),
+                     actor.death().message().empty() ? "" : ": ", actor.death().message()),
+         {}});
   }
   explain_groups(snapshot, &all);
   explain_constructors(snapshot, &all);

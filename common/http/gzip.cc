@@ -3,10 +3,12 @@
 namespace rt::http {
 namespace {
 
+// zlib takes the format with the size of the window: 16 more stands for gzip, 32 more for gzip or
+// zlib, whichever the data begins with.
 constexpr int kWindowBits = 15, kGzip = 16, kEither = 32, kMemory = 8;
 constexpr size_t kBlockBytes = 16 << 10;
 
-// zlib reads what it is given without changing it.
+// The cast is safe, because zlib does not write to its input.
 void give(z_stream* stream, std::string_view piece) {
   stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
   stream->avail_in = static_cast<uInt>(piece.size());
@@ -37,7 +39,7 @@ Unpacker::Unpacker() { RT_CHECK(inflateInit2(&stream_, kWindowBits + kEither) ==
 Unpacker::~Unpacker() { inflateEnd(&stream_); }
 
 Status Unpacker::add(std::string_view piece, const Take& take) {
-  if (is_whole_ && !piece.empty()) return make_error(Code::kInvalid, "data behind the end");
+  if (is_whole_ && !piece.empty()) return make_error(Code::kInvalid, "data after the end");
   give(&stream_, piece);
   char data[kBlockBytes];
   do {
@@ -48,8 +50,8 @@ Status Unpacker::add(std::string_view piece, const Take& take) {
     if (outcome != Z_OK && outcome != Z_STREAM_END && outcome != Z_BUF_ERROR)
       return make_error(Code::kInvalid, "damaged data");
     if (!take({data, sizeof data - stream_.avail_out}))
-      return make_error(Code::kCancelled, "more than is wanted");
-    if (is_whole_ && stream_.avail_in > 0) return make_error(Code::kInvalid, "data behind the end");
+      return make_error(Code::kCancelled, "the reader took no more");
+    if (is_whole_ && stream_.avail_in > 0) return make_error(Code::kInvalid, "data after the end");
   } while (stream_.avail_out == 0 && !is_whole_);
   return {};
 }

@@ -26,7 +26,8 @@ class Packer {
   z_stream stream_{};
 };
 
-// Reads gzip and zlib ("deflate" in HTTP) data.
+// Reads gzip and zlib ("deflate" in HTTP) data. A gzip file that consists of several ones in a row
+// is refused at the end of the first.
 class Unpacker {
  public:
   // Takes unpacked bytes. False ends the unpacking.
@@ -35,7 +36,8 @@ class Unpacker {
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
 
-  // kInvalid when the data is damaged or goes on behind its end, kCancelled when `take` had enough.
+  // Fails with kInvalid if the data is damaged or goes on after its end, and with kCancelled if
+  // `take` had enough.
   Status add(std::string_view piece, const Take& take);
   bool is_whole() const { return is_whole_; }
 

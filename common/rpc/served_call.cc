@@ -19,6 +19,7 @@ void ServedCall::serve(google::protobuf::Service& service,
   service.CallMethod(&method, this, request_.get(), response_.get(), this);
 }
 
+// The service runs it exactly once, to answer the call, which deletes it.
 void ServedCall::Run() {
   std::unique_ptr<ServedCall> self(this);
   sink_.on_call_finished();

@@ -137,8 +137,8 @@ StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keep
     case w::ValueKind::kPickle: {
       if (!value.buffers.empty())
         throw RayException(
-            "The value was stored by Python and holds arrays or other buffers, which C++ cannot "
-            "read: pass bytes.");
+            "C++ cannot read this value, which Python stored: it holds arrays or other buffers. "
+            "Pass bytes.");
       auto packed =
           std::make_shared<const std::string>(msgpack_of_pickle(rt::as_view(value.inband)));
       out.data = packed->data();

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cluster_runtime.h"
@@ -30,9 +33,20 @@ T value_or_throw(rt::Result<T> result) {
 double number_of(const std::string& flag, const std::string& text) {
   char* end = nullptr;
   double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || value < 0)
+  if (text.empty() || *end || !std::isfinite(value) || value < 0)
     throw RayException(
         fmt::format("head_args: {} is '{}': a number, 0 or more, is needed.", flag, text));
+  return value;
+}
+
+template <class Int>
+Int whole_number_of(const std::string& flag, const std::string& text) {
+  Int value = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end || value < 0)
+    throw RayException(fmt::format("head_args: {} is '{}': a whole number from 0 to {} is needed.",
+                                   flag, text, std::numeric_limits<Int>::max()));
   return value;
 }
 
@@ -51,13 +65,13 @@ void apply_head_arg(const std::string& flag, const std::string& value,
   } else if (flag == "--num-gpus") {
     node->resources.num_gpus = number_of(flag, value);
   } else if (flag == "--memory") {
-    node->resources.memory = static_cast<int64_t>(number_of(flag, value));
+    node->resources.memory = whole_number_of<int64_t>(flag, value);
   } else if (flag == "--object-store-memory") {
-    node->resources.object_store_memory = static_cast<int64_t>(number_of(flag, value));
+    node->resources.object_store_memory = whole_number_of<int64_t>(flag, value);
   } else if (flag == "--port") {
-    node->port = static_cast<int>(number_of(flag, value));
+    node->port = whole_number_of<int>(flag, value);
   } else if (flag == "--node-manager-port") {
-    node->node_manager_port = static_cast<int>(number_of(flag, value));
+    node->node_manager_port = whole_number_of<int>(flag, value);
   } else if (flag == "--node-ip-address") {
     node->node_ip = value;
   } else if (flag == "--node-name") {
@@ -121,7 +135,7 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
   for (const auto& path : options.code_search_path) job.add_code_search_path(path);
   for (const auto& [key, value] : options.metadata) (*job.mutable_metadata())[key] = value;
   job.set_runtime_env(options.runtime_env);
-  // Tells the job's workers, so that actors created there have the same lifetime.
+  // The job's workers read this, so that actors that they create are detached, too.
   if (options.detached_actors) (*job.mutable_metadata())[kDefaultLifetimeKey] = "detached";
   std::error_code ignored;
   job.set_cwd(std::filesystem::current_path(ignored).string());
@@ -140,15 +154,16 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
 
 std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   std::string address = options.address.empty() ? rt::environment("RAY_ADDRESS") : options.address;
-  ClusterRuntime::Options runtime{options.detached_actors, options.ray_namespace, false,
-                                  std::nullopt};
+  ClusterRuntime::Options runtime;
+  runtime.detached_actors = options.detached_actors;
+  runtime.ray_namespace = options.ray_namespace;
   rt::worker::Options worker;
   if (address.empty() || address == "local") {
     runtime.node = start_private_cluster(options);
     worker.node_manager_socket = runtime.node->node_manager_socket;
   } else {
     if (address == "auto") address = value_or_throw(rt::launch::resolve_address(""));
-    const auto token = rt::launch::auth_token(false);
+    const auto token = rt::launch::auth_token(/*create=*/false);
     auto node =
         token ? rt::worker::find_local_node(address, *token, kFindTimeoutUs) : token.error();
     if (!node)

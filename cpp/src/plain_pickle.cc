@@ -20,9 +20,9 @@ constexpr int kMaxDepth = 200;
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw RayException(
-      "The value was stored by Python and holds " + what +
-      ": C++ reads None, bool, int, float, str, bytes, list, tuple and dict. Pass such values.");
+  throw RayException("C++ cannot read this value, which Python stored: it holds " + what +
+                     ". C++ reads None, bool, int (64 bits), float, str, bytes, bytearray, list, "
+                     "tuple and dict, up to 1 GiB and 200 levels.");
 }
 [[noreturn]] void malformed() {
   throw RayException("The value was stored by Python and is damaged.");
@@ -37,8 +37,8 @@ struct Node {
   std::vector<const Node*> items;  // For dicts: key, value, key, value, and so on.
 };
 
-// The builder of a rt::PickleReader. It keeps all nodes, because a pickle may refer to each of them
-// again.
+// The builder of an rt::PickleReader. It keeps all nodes, because a pickle may refer to each of
+// them again.
 class NodeBuilder {
  public:
   using Value = Node*;
@@ -48,6 +48,7 @@ class NodeBuilder {
   Node* none() { return make(Node::Kind::kNone); }
   Node* boolean(bool value) { return number(Node::Kind::kBool, value); }
   Node* integer(int64_t value) { return number(Node::Kind::kInt, value); }
+  // The reader calls this for integers of more than 8 bytes only.
   Node* long_integer(std::string_view bytes) {
     const bool negative = bytes.back() & 0x80;
     while (bytes.size() > 9) {
@@ -165,8 +166,8 @@ class Packer {
 }  // namespace
 
 std::string msgpack_of_pickle(std::string_view pickle) {
-  if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80)
-    refuse("references");  // An array of references only is no pickle.
+  // The binding stores a list that holds nothing but ObjectRefs without pickling it.
+  if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80) refuse("ObjectRefs");
   NodeBuilder builder;
   const Node* value = rt::PickleReader<NodeBuilder>(rt::as_bytes(pickle), builder).read();
   if (value == nullptr) malformed();

@@ -1,4 +1,5 @@
-// Finds daemons whose record was removed while they ran, as cleaners of /tmp do.
+// Finds, in /proc, the daemons that the launcher started below a temp root: `rayctl stop` also ends
+// those whose session files a cleaner of /tmp has removed.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ bool is_own(const LiveProcess& process) {
   return stat(process.directory.c_str(), &info) == 0 && info.st_uid == geteuid();
 }
 
-// Returns the value of an option that the launcher gives as a word of its own, or "".
+// Returns the value of an option that the launcher gives as the words `--option value`, or "".
 std::string value_of(const std::vector<std::string>& command, std::string_view option) {
   auto at = std::find(command.begin(), command.end(), option);
   return at == command.end() || at + 1 == command.end() ? "" : *(at + 1);

@@ -1,7 +1,7 @@
 // Serves stacks and profiles of this process to every peer that may connect to it.
 //
-// Threading: requests arrive and are answered in the loop's thread; in between each has a thread of
-// its own, which takes the samples. The destructor stops profiles under way and joins their
+// Threading: requests arrive and are answered in the loop's thread; in between, each has a thread
+// of its own, which takes the samples. The destructor stops profiles under way and joins their
 // threads. It must run in the loop's thread (or under the loop's mutex), before the loop ends.
 #pragma once
 
@@ -32,7 +32,7 @@ class ProfileServer final : public proto::ProfileService {
   // server is gone.
   struct State {
     std::atomic<bool> stop{false};
-    std::list<std::thread> threads;  // Used in the loop's thread only.
+    std::list<std::thread> threads;  // Only the loop's thread uses it.
   };
   using Work = std::function<Result<proto::StackSamples>(const std::atomic<bool>& stop)>;
   // Runs `work` in a thread and answers the call from the loop. Fails with kResourceExhausted at

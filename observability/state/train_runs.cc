@@ -28,7 +28,7 @@ bool is_good_attempt(const Json& attempt) {
 }
 
 // Returns whether the run names its controller by a valid id: the head is asked for the controller,
-// and refuses any other text.
+// and it refuses malformed ids.
 bool has_controller(const Json& run) {
   return ActorId::is_valid(from_hex(text_of(run, "controller_actor_id")));
 }
@@ -37,7 +37,8 @@ bool is_living(const proto::GetActorReply& controller) {
   return controller.found() && controller.actor().state() != proto::ACTOR_DEAD;
 }
 
-// Gives an attempt that has not ended the end of its controller.
+// Ends an attempt that was still open when its controller ended, at that time: its workers are
+// dead.
 void end_attempt(const Json& end_time_ns, Json* attempt) {
   if (!(*attempt)["end_time_ns"].is_null()) return;
   const std::string status = (*attempt)["status"];
@@ -47,8 +48,8 @@ void end_attempt(const Json& end_time_ns, Json* attempt) {
   for (Json& worker : (*attempt)["workers"]) worker["status"] = "DEAD";
 }
 
-// The record of one run as its controller wrote it. Returns kNotFound if there is none that can be
-// read.
+// Returns the record of one run as its controller wrote it, or kNotFound if there is none that can
+// be read.
 Result<Answer> read_record(Sources& sources, const std::string& key) {
   RT_ASSIGN(auto text, kv_value(sources, kTrainRuns, key));
   if (!text) return no_record(key);
@@ -58,13 +59,13 @@ Result<Answer> read_record(Sources& sources, const std::string& key) {
   return Answer{std::move(run)};
 }
 
-// The record of one run as train_runs() shows it.
+// Returns the record of one run as train_runs() shows it.
 Result<Answer> read_run(Sources& sources, const std::string& key) {
   RT_ASSIGN(auto run, read_record(sources, key));
   if (!is_under_way(run.json)) return run;
   RT_ASSIGN(auto controller, actor_info(sources, text_of(run.json, "controller_actor_id")));
   if (is_living(controller)) return run;
-  // Since the first question the run may have ended, and its controller with it. A controller
+  // Since the record was read the run may have ended, and its controller with it. A controller
   // writes its last record before it ends, so the record that is read now is the last one.
   RT_ASSIGN(run, read_record(sources, key));
   settle_train_run(controller, &run.json);
@@ -133,7 +134,8 @@ Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us) {
   std::vector<Json> runs;
   for (const std::string& key : listed.keys()) {
     auto run = read_run(*sources, key);
-    if (!run && run.error().code == Code::kNotFound) continue;  // An old run has gone meanwhile.
+    // The record was removed meanwhile, or cannot be read: the other runs are still listed.
+    if (!run && run.error().code == Code::kNotFound) continue;
     if (!run) return run.error();
     runs.push_back(std::move(run->json));
   }
@@ -160,7 +162,7 @@ Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,
   }
   Json metrics = parse_ordered_json(*text);
   if (!metrics.is_object())
-    return make_error(Code::kNotFound, "the metrics of run " + run_id + " cannot be read");
+    return make_error(Code::kNotFound, "the metrics of training run " + run_id + " cannot be read");
   return Answer{std::move(metrics)};
 }
 

@@ -92,6 +92,8 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
         c.await_nodes(2)
         assert c.state(c.node_id(other))["Alive"], "the other node is the same"
         assert _raylet.kv_get("tests", "key") == b"value"
+        with pytest.raises(ValueError, match="mortal"):
+            ray.get_actor("mortal")
         assert "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper()
         assert ray.get(ray.get_actor("there").add.remote(), timeout=60) == 2
         # The actor was restarted, and the head has its class on disk.
@@ -127,9 +129,9 @@ def test_a_state_directory_that_cannot_be_used(tmp_path):
         assert "in use by another process" in refused(tmp_path / "in use")
         (tmp_path / "file").write_text("")
         assert str(tmp_path / "file" / "below") in refused(tmp_path / "file" / "below")
-        (tmp_path / "damaged").mkdir()
-        (tmp_path / "damaged" / "head.sqlite").write_bytes(b"no database" * 1000)
-        assert "damaged" in refused(tmp_path / "damaged")
+        (tmp_path / "wreck").mkdir()
+        (tmp_path / "wreck" / "head.sqlite").write_bytes(b"no database" * 1000)
+        assert "damaged" in refused(tmp_path / "wreck")
         read_only = tmp_path / "read-only"
         read_only.mkdir()
         if (

@@ -170,7 +170,7 @@ def test_a_reference_to_what_cpp_cannot_read(cpp):
         pass
 
     for value in (Thing(), {1, 2}, 2**70):
-        with pytest.raises(CrossLanguageError, match="stored by Python and holds"):
+        with pytest.raises(CrossLanguageError, match="which Python stored: it holds"):
             ray.get(cpp_function("Echo").remote(ray.put(value)))
 
 

@@ -143,7 +143,7 @@ def test_a_task_that_no_node_may_run(one_node):
     assert "martian, only on a node where planet is in (mars)]" in text
     assert "[Venusian, only on a node where planet is in (venus)]" in text
     text = shown("debug", "martian, only on a node where planet is in (mars)")
-    assert "no such node has that much, or none lives: it waits until one joins" in text
+    assert "no node of that kind has that much, or none is alive: it waits until one joins" in text
     assert "Venusian, only on a node where planet is in (venus)" in text
     ray.cancel(task)
     del actor
@@ -180,3 +180,33 @@ def test_tasks_that_wait_for_arguments_are_counted(one_node, tmp_path):
     assert ray.get(actor.get.remote(), timeout=PATIENCE_S) == 1
 
     until(lambda: rayctl("status"), lambda text: "Waiting for arguments" not in text)
+
+
+def test_only_constructors_that_run_are_called_so(one_node, tmp_path):
+    go = tmp_path / "go"
+
+    @ray.remote(num_cpus=4)
+    def fill():
+        wait_for(go)
+
+    @ray.remote(num_cpus=0)
+    class Slow:
+        def __init__(self):
+            wait_for(go)
+
+    @ray.remote(num_cpus=4)
+    class Crowded:
+        pass
+
+    tasks = [fill.remote() for _ in range(2)]
+    until(lambda: rayctl("debug"), lambda text: "held by 1 running" in text)
+    actors = [Slow.remote(), Slow.remote()]
+    # They wait for the same resources as the second task, so that one demand counts both.
+    actors += [Crowded.remote(), Crowded.remote()]
+    text = shown("debug", "2x actor of Slow\n    its constructor", "Crowded (2), fill (1)")
+    assert (
+        text.count("its constructor has not returned yet") == 1 and "actor of Crowded" not in text
+    )
+    touch(go)
+    ray.get(tasks)
+    del actors

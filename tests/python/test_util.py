@@ -220,21 +220,30 @@ def test_node_facts(monkeypatch):
 
 def test_log_once():
     script = """
+import time
+now = 1000.0
+time.monotonic = time.time = lambda: now  # Ray asks the second one.
 import ray.util as u
 print(u.log_once("a"), u.log_once("a"), u.log_once("b"))
+now += 61
+print(u.log_once("a"), u.log_once("a"))
 u.enable_periodic_logging()
-print(u.log_once("a"), u.log_once("c"))
+print(u.log_once("a"), u.log_once("a"), u.log_once("a"), u.log_once("c"))
+now += 61
+print(u.log_once("new"), u.log_once("new"), u.log_once("a"))
+now += 61
+print(u.log_once("a"), u.log_once("new"), u.log_once("a"))
 u.disable_log_once_globally()
 print(u.log_once("d"))
 u.enable_periodic_logging()
 print(u.log_once("d"))
 """
-    assert subprocess.check_output([sys.executable, "-c", script], text=True).split() == [
-        "True",
-        "False",
-        "True",
-        "False",
-        "True",
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).splitlines() == [
+        "True False True",
+        "False False",
+        "False True False True",
+        "True False False",
+        "False True True",
         "False",
         "False",
     ]
@@ -339,7 +348,11 @@ def test_joblib_backend(monkeypatch):
     import sys
     import types
 
-    registered = {}
+    registered, resets = {}, []
+    batching = types.ModuleType("joblib._parallel_backends")
+    batching.AutoBatchingMixin = type(
+        "AutoBatchingMixin", (), {"reset_batch_stats": lambda self: resets.append(self)}
+    )
     parallel = types.ModuleType("joblib.parallel")
     parallel.register_parallel_backend = registered.__setitem__
     parallel.ParallelBackendBase = type(
@@ -348,7 +361,7 @@ def test_joblib_backend(monkeypatch):
     for name, module in (
         ("joblib", types.ModuleType("joblib")),
         ("joblib.parallel", parallel),
-        ("joblib._parallel_backends", None),
+        ("joblib._parallel_backends", batching),
     ):
         monkeypatch.setitem(sys.modules, name, module)
     from ray.util.joblib import register_ray
@@ -367,8 +380,18 @@ def test_joblib_backend(monkeypatch):
     done = []
     result = backend.submit(lambda: os.getpid(), callback=done.append)
     assert result.get(timeout=60) != os.getpid() and done == [result.get()]
+
+    def assigned():
+        return ray.get_runtime_context().get_assigned_resources()
+
+    # The options of a call stay those of the processes that replace the aborted ones.
+    backend.terminate()
+    backend.configure(n_jobs=2, parallel=owner, ray_remote_args={"num_cpus": 0.25})
+    assert backend.apply_async(assigned).get() == {"CPU": 0.25}
+    resets.clear()
     backend.abort_everything()
-    assert backend.apply_async(lambda: 3).get() == 3
+    assert backend.apply_async(assigned).get() == {"CPU": 0.25}
+    assert resets, "the next call would begin with batches of the size that suited this one"
     backend.terminate()
     backend.terminate()
     monkeypatch.delitem(sys.modules, "ray.util.joblib.ray_backend")

@@ -11,13 +11,13 @@
 namespace rt::worker {
 
 // Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
-// `store` is that of this node, `here`; null if it has none.
+// `store` is the object store of this node, `here`; null if it runs none.
 void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreClient* store,
                            Submitter& submitter) REQUIRES(worker_mutex);
 
-// Takes over a task whose arguments found no room on the node `full`, that of `link`, and lets it
-// run where they lie. Returns false, and changes nothing, for a task that may run nowhere else or
-// was sent there before.
+// Takes over a task whose arguments found no room on the node `full`, to which `link` leads, and
+// lets it run where they lie. Returns false, and changes nothing, for a task that may run nowhere
+// else or was moved before.
 bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const NodeDirectory& nodes,
                        Notices& notices, Submitter& submitter) REQUIRES(worker_mutex);
 

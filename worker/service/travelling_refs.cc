@@ -11,7 +11,7 @@ TravellingRefs::~TravellingRefs() = default;
 
 std::string TravellingRefs::pack(const Ref& ref) {
   WorkerLock lock(parts_.shared.mutex);
-  pinned_.push_back(ref);
+  pinned_.emplace(ref.id(), ref);
   return parts_.shared.self.cluster_id() + parts_.objects.pack({&ref, 1});
 }
 

@@ -1,11 +1,9 @@
-// References that travel outside of values and arguments, as bytes that the program carries itself.
-//
-// Every function takes the mutex itself, where it needs it.
+// Packs references into bytes that the program itself carries to another process, and unpacks them.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
 
 #include "worker/service/lock.h"
 #include "worker/worker.h"
@@ -31,9 +29,9 @@ class TravellingRefs {
 
  private:
   const Parts parts_;
-  // References that were packed. Nobody knows who has the bytes, so each counts until this process
-  // ends.
-  std::vector<Ref> pinned_ GUARDED_BY(worker_mutex);
+  // The references that were packed. Nobody knows who has the bytes, so each counts as long as this
+  // object lives.
+  std::unordered_map<ObjectId, Ref> pinned_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

@@ -20,8 +20,10 @@ class Subscriptions {
   // actors and groups per connection and with kInvalid for ids of a wrong size; a failed call adds
   // nothing.
   Status add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_followed);
+  // Does nothing for a connection that has no subscriptions.
   void remove(ConnId conn);
-  // Drops the subscriptions: no event about the actor or the placement group follows.
+  // Drop all subscriptions to the actor or placement group. The last state must have been
+  // published.
   void actor_ended(const ActorId& id);
   void group_ended(const GroupId& id);
 
@@ -29,8 +31,8 @@ class Subscriptions {
   void publish_group(const GroupId& id, const proto::GroupInfo& info) const;
   // Sends to subscribers of node changes. Node-managers get theirs from Cluster.
   void publish_nodes(const proto::HeadEvent& event) const;
-  // Sends lines and notices to subscribers that follow their job, and notices without a job to
-  // subscribers of errors.
+  // These two send lines and notices to subscribers that follow their job, and notices without a
+  // job to subscribers of errors.
   void publish_logs(const proto::HeadEvent& event) const;
   void publish_notice(const JobId& job, const std::string& severity, const std::string& text) const;
   void check_invariants() const;

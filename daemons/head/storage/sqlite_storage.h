@@ -38,10 +38,10 @@ class SqliteStorage final : public Storage {
   Status commit(const std::vector<const Batch*>& batches);
   Status write(const Batch& batch);
 
-  // Used by the disk thread only once load() has returned.
+  // Once load() has returned, only the disk thread uses the next three.
   std::unique_ptr<SqliteDb> db_;
   SqliteStatement put_, erase_;
-  bool in_trouble_ = false;  // the last commit failed
+  bool in_trouble_ = false;  // Whether the last commit failed.
 
   DiskThread& disk_;
   const PostTask post_;

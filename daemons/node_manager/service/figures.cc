@@ -27,8 +27,8 @@ Status Figures::listen() {
       options_.tcp.host.empty() ? options_.node_ip : options_.tcp.host, options_.metrics_port);
   options.listen_fd = options_.metrics_listen_fd;
   options.token = options_.token;
-  if (const auto& tls = tls::Tls::of_process())
-    options.tls = tls->get();  // with invalid TLS settings the RPC server has not started
+  // With invalid TLS settings the RPC server would not have started.
+  if (const auto& tls = tls::Tls::of_process()) options.tls = tls->get();
   options.node_socket = options_.socket_path;
   options.store_socket = options_.store_socket;
   options.session_name = options_.session_name();
@@ -52,7 +52,7 @@ void Figures::record(const WorkerId& process, const proto::MetricsReport& report
       MetricsTable::kMaxSeries, report.pid());
 }
 
-// The object store's use is as of the last heartbeat.
+// The figures of the object store are those of its last heartbeat.
 void Figures::send_sample() {
   alarm_.ring_by(steady_now_us() + options_.settings.metrics_report_interval_ms * 1000);
   proto::HostStats now = host_load(options_.log_directory());
@@ -64,7 +64,7 @@ void Figures::send_sample() {
   sample.set_sent_per_s(static_cast<float>(rates.sent));
   sample.set_memory_total(now.memory_total());
   sample.set_memory_used(now.memory_total() - now.memory_available());
-  for (const proto::Disk& disk : now.disks()) {
+  for (const proto::Disk& disk : now.disks()) {  // There is at most the one of the logs.
     sample.set_disk_used(disk.used());
     sample.set_disk_total(disk.total());
   }

@@ -49,7 +49,7 @@ std::vector<Getters::Place> Getters::waiting_for(const ObjectId& id) const {
   return places;
 }
 
-void Getters::refuse_fetched(const ObjectId& id, const Error& error) {
+void Getters::fail_fetch(const ObjectId& id, const Error& error) {
   for (Place place : waiting_for(id)) {
     Request* request = find(place.request);
     if (!request || request->items[place.item].sources.empty()) continue;

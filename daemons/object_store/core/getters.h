@@ -50,7 +50,7 @@ class Getters {
   void answer(Place place, GetAnswer answer);
   std::vector<Place> waiting_for(const ObjectId& id) const;
   // Items that wait for the object to be fetched get this error, and do not have it fetched again.
-  void refuse_fetched(const ObjectId& id, const Error& error);
+  void fail_fetch(const ObjectId& id, const Error& error);
   bool is_awaited(const ObjectId& id) const { return waiting_.contains(id); }
   Request remove(uint64_t request);
   std::vector<uint64_t> of_client(ClientId client) const;

@@ -26,8 +26,9 @@ struct Object {
   // 0 if its room belongs to no extent.
   uint64_t extent = 0;
   bool secondary = false;  // A copy of an object that other nodes have; it may be evicted.
-  // The owner knows that the object is here, so that it will free it. Any other object, such as a
-  // copy or the result of a task that has not replied, goes with its last pin.
+  // The owner knows that the object is here, so that it will free it. If not (the result of a task
+  // that has not replied, a copy that was just fetched), StoreCore frees the object with its last
+  // pin.
   bool owner_knows = false;
   bool visible = false;         // Whether the object is found by its id.
   bool free_requested = false;  // Whether the object is destroyed with its last pin.

@@ -125,7 +125,7 @@ void StoreCore::fail_fetch(const ObjectId& id, const Error& error, Now now) {
   if (auto fetch = fetching_.extract(id); !fetch.empty() && fetch.mapped().room.size > 0) {
     room_.release(fetch.mapped().room);
   }
-  getters_.refuse_fetched(id, error);
+  getters_.fail_fetch(id, error);
   try_answer_all(id, now);
 }
 

@@ -95,7 +95,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     freed |= early_frees_.take(item.id, now) || early_frees_.is_gone(object->owner);
     if (freed) {
       RT_CHECK(!objects_.request_free(object));
-      getters_.refuse_fetched(
+      getters_.fail_fetch(
           item.id, make_error(Code::kObjectLost,
                               fmt::format("object {} was freed by its owner", item.id.hex())));
     }

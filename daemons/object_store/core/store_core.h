@@ -106,9 +106,10 @@ class StoreCore {
   // The steady time at which tick() has something to do, or -1.
   int64_t next_tick_us() const;
 
-  // A `brief` answer has capacity, used bytes and waiters. It takes constant time unless something
-  // waits. Any other answer lacks the waiters and takes a pass over all objects.
-  Stats stats(bool brief = false) const;
+  // With `waiters_only` the answer has only capacity, used bytes and waiters, and takes constant
+  // time unless something waits. Any other answer lacks the waiters and takes a pass over all
+  // objects.
+  Stats stats(bool waiters_only = false) const;
   void check_invariants() const;
 
  private:

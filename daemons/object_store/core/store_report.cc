@@ -1,4 +1,4 @@
-// StoreCore: who holds the room, and who waits for it.
+// The part of StoreCore that tells who holds the room and who waits for it.
 #include <set>
 #include <utility>
 
@@ -7,16 +7,16 @@
 
 namespace rt::store {
 
-Stats StoreCore::stats(bool brief) const {
+Stats StoreCore::stats(bool waiters_only) const {
   Stats stats;
   stats.capacity = allocator_.capacity();
   stats.used = objects_.used_bytes();
   if (pages_.shortage()) stats.no_pages = pages_.shortage()->message;
-  if (brief) {
+  if (waiters_only) {
     WaiterTable waiters;
     auto add = [&](ClientId id, Waiter::Kind kind, const ObjectId& first, int64_t bytes,
                    int64_t since_us) {
-      if (id < kFirstClient) return;
+      if (id < kFirstClient) return;  // The parts of the store itself are not shown as waiters.
       const Client& client = clients_.at(id);
       waiters.add(id, client.worker, client.pid, kind, first, bytes, since_us);
     };
@@ -37,8 +37,8 @@ Stats StoreCore::stats(bool brief) const {
     stats.waiters = waiters.sorted();
     return stats;
   }
+  stats.allocated = stats.capacity;
   for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
-  stats.allocated += stats.capacity;
   stats.objects = static_cast<int64_t>(objects_.size());
   for (const Object& object : objects_.all()) {
     if (object.pins > 0) stats.pinned += object.size;

@@ -279,8 +279,8 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   if (!admit(controller, Who::kAnyone, done)) return;
   // Node-managers ask often and need only capacity, use and what waits; the rest takes a pass over
   // all objects.
-  bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
-  Stats stats = driver_.core().stats(brief);
+  bool waiters_only = rpc::server_call(controller).connection()->peer().role == "node_manager";
+  Stats stats = driver_.core().stats(waiters_only);
   reply->set_pid(::getpid());
   reply->set_capacity(stats.capacity);
   reply->set_used(stats.used);

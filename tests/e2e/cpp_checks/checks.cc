@@ -287,6 +287,11 @@ int main(int argc, char** argv) {
   } else {
     config.head_args = {"--num-cpus=4"};
   }
+  for (const char* arg : {"--memory=nan", "--num-cpus=inf", "--port=80.7", "--port=4294967376"}) {
+    ray::RayConfig wrong;
+    wrong.head_args = {arg};
+    Check(arg, [&] { Throws<RayException>([&] { ray::Init(wrong); }, "head_args: "); });
+  }
   ray::Init(config, argc - 2, argv + 2);
   RAYLOG(INFO) << "checks begin";
   Values();

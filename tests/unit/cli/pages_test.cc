@@ -147,7 +147,12 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
     auto& actor = snapshot.actors.emplace_back();
     actor.set_state(proto::ACTOR_PENDING);
     actor.mutable_spec()->set_class_name("Actor");
+    actor.mutable_spec()->set_actor_id(std::string(ActorId::kSize, static_cast<char>(i)));
   }
+  auto& again = snapshot.actors.emplace_back();
+  again.set_state(proto::ACTOR_RESTARTING);
+  again.mutable_spec()->set_class_name("Actor");
+  again.mutable_spec()->set_actor_id(std::string(ActorId::kSize, 'r'));
   auto row = [](const char* state, const char* type, const char* name) {
     return api_json::Json{{"state", state}, {"type", type}, {"func_or_class_name", name}};
   };
@@ -155,7 +160,17 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   sent["worker_id"] = "aa";
   auto hung = row("SUBMITTED_TO_WORKER", "ACTOR_TASK", "Hung.call");
   hung["actor_id"] = "abc";
-  snapshot.tasks = {sent,
+  // The constructors of two new actors run, another one waits, and one runs again.
+  auto constructor = [&](const char* state, char id) {
+    auto task = row(state, "ACTOR_CREATION_TASK", "Actor.__init__");
+    task["actor_id"] = to_hex(std::string(ActorId::kSize, id));
+    return task;
+  };
+  snapshot.tasks = {constructor("RUNNING", 0),
+                    constructor("RUNNING", 1),
+                    constructor("PENDING_ARGS_AVAIL", 2),
+                    constructor("RUNNING", 'r'),
+                    sent,
                     hung,
                     row("PENDING_NODE_ASSIGNMENT", "ACTOR_TASK", "unsent"),
                     row("PENDING_NODE_ASSIGNMENT", "NORMAL_TASK", "asks"),
@@ -170,7 +185,7 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
                   HasSubstr("7x task or actor with other resources"), HasSubstr("demands_per_node"),
                   HasSubstr("2x actor of Actor\n    its constructor has not returned")));
   EXPECT_THAT(text, AllOf(HasSubstr("1x turn\n"), HasSubstr("max_concurrency"),
-                          HasSubstr("1x unsent\n    its actor does not live yet"),
+                          HasSubstr("1x unsent\n    its actor is not alive yet"),
                           HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks"),
                           HasSubstr("1x Hung.call\n"), HasSubstr("the process of actor abc"),
                           HasSubstr("1x large\n"), HasSubstr("rayctl memory"),
@@ -260,9 +275,9 @@ TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
   add("crowded", "a node where planet is in (earth)", false);
   EXPECT_THAT(debug_text(snapshot),
               AllOf(HasSubstr("2x martian, only on a node where planet is in (mars) {'CPU': 1.0}\n"
-                              "    no such node has that much, or none lives"),
+                              "    no node of that kind has that much, or none is alive"),
                     HasSubstr("2x crowded, only on a node where planet is in (earth) {'CPU': 1.0}\n"
-                              "    what such nodes have is in use")));
+                              "    other work uses what the nodes of that kind have")));
 }
 
 TEST(Debug, ATaskThatWaitsWithItsResultStillHoldsWhatItHas) {

@@ -16,7 +16,8 @@ except ImportError:
     # Without the mixin, every batch has one call.
 
     class AutoBatchingMixin:  # type: ignore[no-redef]
-        pass
+        def reset_batch_stats(self) -> None:
+            """Does nothing, because there are no figures of earlier batches."""
 
 
 class RayBackend(AutoBatchingMixin, ParallelBackendBase):
@@ -34,10 +35,12 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
     def __init__(self, *args: Any, ray_remote_args: dict[str, Any] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._remote_args = ray_remote_args
+        self._options: dict[str, Any] = {}
         self._pool: Pool | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """The number of processes for n_jobs; a negative one counts down from the cluster's CPUs.
+        """The number of processes for n_jobs, at most the cluster's CPUs; -1 means all of them,
+        -2 all but one.
 
         Raises ValueError for 0.
         """
@@ -58,8 +61,9 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
         require: Any = None,
         **options: Any,
     ) -> int:
-        """Starts the processes; returns their number."""
+        """Starts the processes and returns their number. options may have ray_remote_args."""
         n_jobs = self.effective_n_jobs(n_jobs)
+        self._options = options
         self._pool = Pool(
             processes=n_jobs, ray_remote_args=options.get("ray_remote_args", self._remote_args)
         )
@@ -78,9 +82,10 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.terminate()
+        self.reset_batch_stats()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Ends running calls; with ensure_ready new processes take further calls."""
         self.terminate()
         if ensure_ready:
-            self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
+            self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel, **self._options)
