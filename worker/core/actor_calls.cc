@@ -357,7 +357,7 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
     } else {
       sink_.attempt_failed(*task, unavailable_error(actor, *task));
       if (task->retries_left > 0) --task->retries_left;
-      ++task->attempt;
+      task->count_attempt();
       again.push_back(task);
     }
   }
@@ -420,7 +420,7 @@ void ActorCalls::finished(ActorLink& actor, Task* task) {
 
 void ActorCalls::retry(ActorLink& actor, Task* task) {
   remove_in_flight(actor, task);
-  ++task->attempt;
+  task->count_attempt();
   if (task->retries_left > 0) --task->retries_left;
   ActorLink::Lane& lane = actor.lanes[task->lane];
   lane.queue.push_front(task);

@@ -1,5 +1,7 @@
 #include "worker/core/generator_stream.h"
 
+#include <utility>
+
 #include "common/base/status.h"
 
 namespace rt::worker {
@@ -71,6 +73,12 @@ std::vector<Ref> GeneratorStream::take_all() {
   taken_ += static_cast<uint32_t>(items_.size());
   items_.clear();
   return all;
+}
+
+void GeneratorStream::attempt_sent(std::weak_ptr<Link> link, uint32_t seq, uint32_t taken) {
+  producer = std::move(link);
+  this->seq = seq;
+  acknowledged_ = taken;
 }
 
 // A producer with a limit of its own is not told of each item, but when it may be waiting or half

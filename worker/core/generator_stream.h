@@ -65,6 +65,9 @@ class GeneratorStream {
   Next peek(Ref* item);
   std::vector<Ref> take_all();
 
+  // A repeated attempt was sent to `link` as its task `seq`, and was told that `taken` items are
+  // taken: it may wait before its first new item arrives, and is told of those taken from now on.
+  void attempt_sent(std::weak_ptr<Link> link, uint32_t seq, uint32_t taken);
   // The number of items taken, when it is time to tell the producer.
   std::optional<uint32_t> acknowledge();
 

@@ -318,7 +318,7 @@ void Submitter::retry(uint64_t key, Task* task, Cost cost, SteadyNow now) {
     lease->idle_since_us = now.steady_us;
     if (lease->revoked) drop_lease(*lease, false);
   }
-  ++task->attempt;
+  task->count_attempt();
   if (cost == Cost::kRetry && task->retries_left > 0) --task->retries_left;
   SchedulingClass& c = *class_of(*task);
   requeue(task, c, /*started=*/true);
@@ -393,7 +393,7 @@ void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& i
     }
     sink_.attempt_failed(*task, worker_death_error(*task, info));
     if (task->retries_left > 0) --task->retries_left;
-    ++task->attempt;
+    task->count_attempt();
     task->suspect = true;
     SchedulingClass& c = *class_of(*task);
     // The tasks that are queued now do not start any more, whenever the head says so.

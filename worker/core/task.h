@@ -57,7 +57,11 @@ struct Task {
   Ref actor_handle;          // Keeps the actor in scope while the call is pending.
   int32_t retries_left = 0;  // -1 means no limit.
   int32_t unready_args = 0;
+  // From 0. The wire has one byte for it, and all attempts after the 255th have its number.
   uint8_t attempt = 0;
+  void count_attempt() {
+    if (attempt < UINT8_MAX) ++attempt;
+  }
   // Was in flight when its worker died. It runs alone on a lease until it ends.
   bool suspect = false;
   bool cancelled = false;  // Cancelled by the user; never runs again.

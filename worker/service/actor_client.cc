@@ -283,10 +283,21 @@ void ActorClient::out_of_scope(const ActorId& actor) {
   request.set_no_restart(true);
   request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   request.set_graceful(true);
-  parts_.head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (connection)
-      rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
-                [](Result<proto::Empty>) {});
+  end(std::make_shared<proto::KillActorRequest>(std::move(request)));
+}
+
+void ActorClient::end(std::shared_ptr<proto::KillActorRequest> request) {
+  parts_.head.with([this, request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
+    if (!connection) return;
+    rpc::call(**connection, &proto::HeadService::Stub::KillActor, *request, 10'000'000,
+              [this, request](Result<proto::Empty> reply) {
+                assert_locked();
+                // The head went away with the request, or has not had time for it. Without the
+                // request the actor would hold its resources until this process ends.
+                if (!reply && may_recover(reply.error().code) && !parts_.shared.stopping)
+                  end(request);
+              });
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -73,6 +74,8 @@ class ActorClient final : public ActorSink {
       REQUIRES(worker_mutex);
 
  private:
+  // Asks the head to end an actor, as often as it takes.
+  void end(std::shared_ptr<proto::KillActorRequest> request) REQUIRES(worker_mutex);
   // Adds to what the binding has filled in what only this process knows.
   void complete_spec(const ActorId& id, proto::ActorSpec* spec) REQUIRES(worker_mutex);
   // Passes an event on with the time, and lets `calls_` tick when it wants to.

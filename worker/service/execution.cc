@@ -228,8 +228,11 @@ void Execution::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
   if (!reader.ok())
     return link->connection->close(make_error(Code::kProtocol, "malformed count of items taken"));
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
-    if (task->incoming().link == link && task->incoming().seq == seq) task->set_items_taken(taken);
+    if (task->incoming().link == link && task->incoming().seq == seq)
+      return task->set_items_taken(taken);
   }
+  // A repeated attempt that has not started yet.
+  queue_.set_items_taken(*link, seq, taken);
 }
 
 // The first item leaves at once. The following ones of a fast generator are sent together.

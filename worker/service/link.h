@@ -18,7 +18,7 @@ namespace rt::worker {
 
 // A connection to or from another worker and the state of what flows over it. Lives until the
 // connection closes.
-struct Link : TaskChannel {
+struct Link : TaskChannel, std::enable_shared_from_this<Link> {
   std::shared_ptr<rpc::Connection> connection;
   WorkerId peer;
 

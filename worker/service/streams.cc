@@ -52,6 +52,9 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
                                  number, seq)));
       return;
     }
+    // Also for an item that nobody wants: its producer must hear that it need not wait for anybody.
+    if (stream->producer.lock() != link) stream->producer = link;
+    stream->seq = seq;
     ObjectLocation node = value.in_store ? results_.location_of(*link) : ObjectLocation{};
     if (arrival == GeneratorStream::Arrival::kUnwanted) {
       // The references inside are counted for this process, and the copy in the store belongs to
@@ -66,8 +69,6 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
         objects_.store()->free({make_object_id(task->id, kFirstItemIndex + number)},
                                {{node.node, node.ip, node.port, value.size}});
     } else {
-      if (stream->producer.lock() != link) stream->producer = link;
-      stream->seq = seq;
       // An error that was raised is read by the consumer or not wanted, so it is never reported as
       // unhandled.
       results_.store_return(entry_of(item), value, node, true);

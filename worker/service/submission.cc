@@ -169,8 +169,10 @@ void Submission::write_task(Link& link, const Task& task) {
   writer.number(task.created_us);
   if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
     GeneratorStream* stream = parts_.streams.find(task.id);
+    const uint32_t taken = stream ? stream->taken() : kAllItems;
     writer.number(stream ? stream->received() : 0);
-    writer.number(stream ? stream->taken() : kAllItems);
+    writer.number(taken);
+    if (stream) stream->attempt_sent(link.weak_from_this(), task.seq, taken);
   }
   writer.number(static_cast<uint32_t>(task.args.size()));
   size_t inlined = 0;

@@ -1,5 +1,6 @@
 #include "worker/service/task_queue.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -180,6 +181,14 @@ void TaskQueue::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   line_.take_back(*link, reader.number<uint32_t>());
   loop_.flush_all();
+}
+
+void TaskQueue::set_items_taken(const Link& link, uint32_t seq, uint32_t taken) {
+  for (const auto& waiting : line_.tasks()) {
+    auto& task = static_cast<IncomingTask&>(*waiting);
+    if (task.caller == &link && task.seq == seq)
+      task.items_taken = std::max(task.items_taken, taken);
+  }
 }
 
 bool TaskQueue::cancel(const std::shared_ptr<Link>& link, uint32_t seq) {

@@ -39,6 +39,8 @@ class TaskQueue final : public LineSink {
   // The frames of owners: tasks, and the wish to have some back that have not started.
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
+  // The owner of a waiting task says how many items of its generator are taken.
+  void set_items_taken(const Link& link, uint32_t seq, uint32_t taken) REQUIRES(worker_mutex);
   // Queues the creation of the actor that this process is to be.
   void add_creation(const proto::CreateActorRequest& request) REQUIRES(worker_mutex);
 

@@ -9,9 +9,9 @@ OWNER_PLANTS = [
         "the death of a worker does not use up a retry",
         WORKER + "submitter.cc",
         """if (task->retries_left > 0) --task->retries_left;
-    ++task->attempt;
+    task->count_attempt();
     task->suspect = true;""",
-        "++task->attempt; task->suspect = true;",
+        "task->count_attempt(); task->suspect = true;",
     ),
     Plant(
         "pipelining",
@@ -126,15 +126,15 @@ OWNER_PLANTS = [
     lease->idle_since_us = now.steady_us;
     if (lease->revoked) drop_lease(*lease, false);
   }
-  ++task->attempt;""",
-        "++task->attempt;",
+  task->count_attempt();""",
+        "task->count_attempt();",
     ),
     Plant(
         "ActorCalls",
         "an error that is to be retried uses up no retry",
         WORKER + "actor_calls.cc",
         """remove_in_flight(actor, task);
-  ++task->attempt;
+  task->count_attempt();
   if (task->retries_left > 0) --task->retries_left;""",
         "remove_in_flight(actor, task);",
     ),

@@ -150,6 +150,20 @@ TEST_F(GeneratorStreamTest, AProducerAtItsLimitHearsOfEveryItemTaken) {
   EXPECT_EQ(stream.acknowledge(), 2u);
 }
 
+TEST_F(GeneratorStreamTest, ARepeatedAttemptHearsOfWhatWasTakenAfterItWasSent) {
+  GeneratorStream& stream = open(2);
+  Ref item;
+  arrive(stream, 0);
+  arrive(stream, 1);
+  (void)stream.take(&item);
+  EXPECT_EQ(stream.acknowledge(), 1u);
+  arrive(stream, 2);
+  // The attempt was sent when nothing was taken, and waits after it has skipped two items.
+  stream.attempt_sent({}, 7, 0);
+  EXPECT_EQ(stream.seq, 7u);
+  EXPECT_EQ(stream.acknowledge(), 1u);
+}
+
 TEST_F(GeneratorStreamTest, AProducerWithRoomHearsOfHalfItsLimit) {
   GeneratorStream& stream = open(8);
   Ref item;
