@@ -19,6 +19,8 @@ void fill_definition(const Definition& definition, proto::Metric* out) {
 uint32_t Recorder::define(const Definition& definition) {
   proto::Metric key;
   fill_definition(definition, &key);
+  // Two modules may describe one metric in different words. It has the words of the first.
+  key.clear_description();
   MutexLock lock(mutex_);
   auto [it, added] =
       by_definition_.try_emplace(key.SerializeAsString(), static_cast<uint32_t>(metrics_.size()));

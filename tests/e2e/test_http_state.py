@@ -228,6 +228,12 @@ def test_summaries(busy):
             "summarized by func_name or lineage",
         ),
         ("/api/v0/actors/summarize", {"summary_by": "lineage"}, 400, "summarized by class"),
+        (
+            "/api/v0/placement_groups/summarize",
+            {"summary_by": "callsite"},
+            400,
+            "summarized by strategy",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(busy, path, query, status, text):

@@ -1,6 +1,7 @@
 #include "daemons/head/core/metrics_history.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -52,7 +53,8 @@ void MetricsHistory::add_cluster(const ClusterUse& use, int64_t fresh_ms, Now no
   double cpu = 0, memory_used = 0, memory_total = 0, store_used = 0, store_capacity = 0,
          received = 0, sent = 0, running = 0, fresh = 0;
   for (const auto& [number, node] : nodes_) {
-    if (node.last->time_ms < wall_ms(now) - fresh_ms) continue;
+    // A sample from the future is one from before the clock was set back.
+    if (std::abs(node.last->time_ms - wall_ms(now)) > fresh_ms) continue;
     const auto& values = node.last->values;
     ++fresh;
     cpu += values[0];

@@ -69,9 +69,10 @@ void list_resource(Call& call, const ApiContext& context) {
 void summarize(Call& call, const ApiContext& context) {
   const std::string& resource = call.parts[0];
   std::string by = call.query("summary_by");
-  const char* usual = resource == "tasks"    ? "func_name"
-                      : resource == "actors" ? "class"
-                                             : "callsite";
+  const char* usual = resource == "tasks"              ? "func_name"
+                      : resource == "actors"           ? "class"
+                      : resource == "placement_groups" ? "strategy"
+                                                       : "callsite";
   const char* named = resource == "tasks" ? "func_name or lineage" : usual;
   const bool by_lineage = resource == "tasks" && by == "lineage";
   if (!by.empty() && by != usual && !by_lineage)

@@ -2,7 +2,8 @@
 // over all processes that ended.
 //
 // When a process ends, its counters and histograms are added to the sums and its gauges are
-// dropped. The number of series is bounded.
+// dropped. The number of series is bounded: the sums of those that ended first make room for living
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,21 @@ class MetricsTable {
   void check_invariants() const;
 
  private:
-  struct Ended {
-    proto::Metric definition;  // without series
-    std::map<std::vector<std::string>, proto::MetricSeries> series;
+  struct Sum {
+    proto::MetricSeries series;
+    uint64_t number = 0;  // That of the newest end of a process that is added here.
   };
+  struct Ended {
+    proto::Metric definition;  // The newest one, without series.
+    std::map<std::vector<std::string>, Sum> series;
+  };
+  void drop_oldest_ended();
   bool has_room(int64_t more) const { return living_series_ + ended_series_ + more <= max_series_; }
 
   const int64_t max_series_;
   std::map<WorkerId, proto::MetricsReport> living_;
-  std::map<std::string, Ended> ended_;  // by serialized definition
+  std::map<std::string, Ended> ended_;  // By name, kind and keys of tags.
+  uint64_t ends_ = 0;                   // Counts the processes that have ended.
   int64_t living_series_ = 0, ended_series_ = 0;
   bool overflow_said_ = false;
 };

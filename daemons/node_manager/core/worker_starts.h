@@ -51,8 +51,9 @@ class WorkerStarts {
   void started(Now now) { last_start_us_ = now.steady_us; }
   // A process of `kind` has registered.
   void succeeded(const WorkerKind& kind);
-  // A start has failed, for people because of `why`. Returns true if worker_start_retries are used
-  // up: what waits for this kind should fail.
+  // A start has failed, for people because of `why`. Starts that fail during the pause after
+  // another failure are counted with it, because they began before it. Returns true if
+  // worker_start_retries are used up: what waits for this kind should fail.
   bool failed(const WorkerKind& kind, const std::string& why, Now now);
   bool backs_off(const WorkerKind& kind, Now now) const;
   // Time at which a start that was held up by a pause may be asked for again, or -1.

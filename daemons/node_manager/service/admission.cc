@@ -5,10 +5,6 @@
 #include "common/base/clock.h"
 
 namespace rt::node {
-namespace {
-constexpr int64_t kAddJobTimeoutUs = 30'000'000;
-}  // namespace
-
 Admission::Admission(const NodeManagerOptions& options, Parts node)
     : options_(options),
       node_(std::move(node)),
@@ -89,7 +85,10 @@ void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerR
       driver_joined(call, request, answer.join, added->ray_namespace(), reply);
     done->Run();
   };
-  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs, std::move(answered));
+  // Without a limit: an answer that nobody awaits any more would leave a job that nobody ends. The
+  // call ends with the connection, and the head learns at the next registration which jobs live.
+  constexpr int64_t kNoLimit = -1;
+  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kNoLimit, std::move(answered));
 }
 
 void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,

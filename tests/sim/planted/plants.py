@@ -277,7 +277,7 @@ PLANTS = [
         "MetricsTable",
         "of the processes that have ended only the first one counts",
         NODE + "metrics_table.cc",
-        "add(series, &it->second);",
+        "add(series, &it->second.series);",
     ),
     # ---- the head
     Plant(

@@ -76,6 +76,14 @@ TEST(MetricsHistory, ANodeThatLeftKeepsItsPastAndIsInNoSum) {
   EXPECT_EQ(history.samples(), 1u);
 }
 
+TEST(MetricsHistory, ANodeThatLeftBeforeTheClockWasSetBackIsInNoSum) {
+  MetricsHistory history(kHourMs, 1 << 20);
+  history.add(node(1), "b", sample(0, 1000), at_ms(kHourMs));
+  history.add(node(0), "a", sample(0, 1), at_ms(kHourMs / 2));
+  history.add_cluster({}, 3 * kStepMs, at_ms(kHourMs / 2));
+  EXPECT_EQ(line(ask(history, kHourMs / 2).cluster(), "memory_used"), std::vector<float>{1});
+}
+
 TEST(MetricsHistory, BytesAreBoundedAndTheClusterHasItsShare) {
   const int64_t most = 64 << 10;
   MetricsHistory history(100 * kHourMs, most);

@@ -103,6 +103,61 @@ TEST_F(Table, TheNumberOfSeriesIsBoundedAndSaidOnce) {
   EXPECT_EQ(table.series(), 3);  // The sums of ended processes count as well.
 }
 
+TEST_F(Table, TheSumsOfThoseThatEndedFirstMakeRoomForTheLiving) {
+  MetricsTable table(3);
+  uint64_t n = 0;
+  for (const char* tag : {"first", "second", "third"}) {
+    EXPECT_TRUE(report_from(table, worker(++n), report_of(proto::Metric::COUNTER, {{tag, 1}})));
+    table.process_ended(worker(n));
+  }
+  EXPECT_TRUE(report_from(table, worker(++n), report_of(proto::Metric::COUNTER, {{"new", 1}})));
+  proto::MetricsReply reply = all(table);
+  ASSERT_EQ(reply.reports_size(), 2);
+  EXPECT_EQ(reply.reports(0).metrics(0).series(0).tag_values(0), "new");
+  const proto::Metric& ended = reply.reports(1).metrics(0);
+  ASSERT_EQ(ended.series_size(), 2);
+  EXPECT_EQ(ended.series(0).tag_values(0), "second");
+  EXPECT_EQ(ended.series(1).tag_values(0), "third");
+}
+
+TEST_F(Table, AnotherDescriptionIsTheSameMetric) {
+  MetricsTable table;
+  auto report = report_of(proto::Metric::COUNTER, {{"a", 5}});
+  report.mutable_metrics(0)->set_description("old");
+  report_from(table, worker(1), report);
+  report.mutable_metrics(0)->set_description("new");
+  report_from(table, worker(2), report);
+  table.process_ended(worker(1));
+  table.process_ended(worker(2));
+  proto::MetricsReply reply = all(table);
+  ASSERT_EQ(reply.reports(0).metrics_size(), 1);
+  EXPECT_EQ(reply.reports(0).metrics(0).description(), "new");
+  ASSERT_EQ(reply.reports(0).metrics(0).series_size(), 1);
+  EXPECT_EQ(reply.reports(0).metrics(0).series(0).value(), 10);
+}
+
+TEST_F(Table, BucketsWithOtherBoundariesReplaceTheOldOnes) {
+  MetricsTable table;
+  auto report = report_of(proto::Metric::HISTOGRAM, {{"a", 1}});
+  proto::Metric& metric = *report.mutable_metrics(0);
+  for (double boundary : {1.0, 2.0}) {
+    metric.clear_boundaries();
+    metric.add_boundaries(boundary);
+    proto::MetricSeries& series = *metric.mutable_series(0);
+    series.clear_buckets();
+    series.add_buckets(1);
+    series.add_buckets(0);
+    const WorkerId id = worker(static_cast<uint64_t>(boundary));
+    report_from(table, id, report);
+    table.process_ended(id);
+    table.check_invariants();
+  }
+  proto::MetricsReply reply = all(table);
+  ASSERT_EQ(reply.reports(0).metrics_size(), 1);
+  EXPECT_EQ(reply.reports(0).metrics(0).boundaries(0), 2.0);
+  EXPECT_EQ(reply.reports(0).metrics(0).series(0).value(), 1);
+}
+
 TEST_F(Table, WhatIsNotWellFormedIsLeftOut) {
   MetricsTable table;
   proto::MetricsReport report = report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}});

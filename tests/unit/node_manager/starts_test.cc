@@ -142,6 +142,20 @@ TEST_F(StartsTest, AStartThatIsTriedAgainIsReportedWithTheCause) {
   EXPECT_TRUE(reports("worker_start_retries")) << reported();
 }
 
+TEST_F(StartsTest, ProcessesThatFailTogetherCountAsOneFailure) {
+  make(8);
+  want(1, demand(8));
+  const auto spawns = std::exchange(sink.spawns, {});
+  ASSERT_EQ(spawns.size(), 8u);
+  for (const auto& spawn : spawns)
+    core->worker_start_failed(spawn.id, "the fork server has ended", now());
+  core->check_invariants();
+  for (const auto& notice : sink.notices) EXPECT_FALSE(notice.message.fatal());
+  EXPECT_TRUE(sink.spawns.empty());
+  pass(250 * kMs);
+  EXPECT_EQ(std::exchange(sink.spawns, {}).size(), 1u);
+}
+
 TEST_F(StartsTest, WhatIsKeptForAnotherDemandIsReported) {
   make(2, 3);
   start_workers(3);
