@@ -48,9 +48,12 @@ constexpr std::pair<const char*, const char*> kAbsent[] = {
     {"symmetric-run", "running one command on every node"}};
 
 // Returns the number of words that the global options of Ray's command line take in front of the
-// command. Their values are checked and then ignored, because this program writes no log.
+// command. Their values are checked and then ignored, because this program writes no log. Levels
+// are taken in any case, as by Ray, and also under the other names that Python's logging has for
+// them.
 Result<size_t> skip_global_options(const Words& words) {
-  static const Words kLevels = {"debug", "info", "warning", "error", "critical"};
+  static const Words kLevels = {"debug", "info",     "warning", "warn",
+                                "error", "critical", "fatal",   "notset"};
   size_t at = 0;
   while (at < words.size() &&
          (words[at].starts_with("--logging-level") || words[at].starts_with("--logging-format"))) {
@@ -62,8 +65,12 @@ Result<size_t> skip_global_options(const Words& words) {
       if (++at == words.size()) return make_error(Code::kInvalid, name + " needs a value");
       value = words[at];
     }
+    std::string level = value;
+    std::transform(level.begin(), level.end(), level.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
     if (name == "--logging-level" &&
-        std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end()) {
+        std::find(kLevels.begin(), kLevels.end(), level) == kLevels.end()) {
       return make_error(
           Code::kInvalid,
           fmt::format("--logging-level is '{}': it takes debug, info, warning, error or critical",
@@ -127,6 +134,9 @@ int main(int argc, char** argv) {
   rt::cli::hold_standard_descriptors();
   // A connection that breaks is an error to report.
   std::signal(SIGPIPE, SIG_IGN);
+  // The program that started this one may ignore SIGCHLD, and this is inherited. The kernel would
+  // then reap the children itself, and nobody here would learn how they ended.
+  std::signal(SIGCHLD, SIG_DFL);
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
   int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));
   return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/client/head_client.h"
 #include "cli/commands.h"
@@ -13,6 +15,8 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
 #include "common/base/environment.h"
+#include "common/base/json_members.h"
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 #include "common/tls/tls.h"
 
@@ -69,7 +73,14 @@ std::string why_no_dashboard(const launch::StartedNode& node) {
   const std::string path = node.session_dir + "/logs/head.log", log = file_text(path).value_or("");
   const size_t said = log.rfind(kSaid);
   if (said == std::string::npos) return path + " says why";
-  return log.substr(said + kSaid.size(), log.find('\n', said) - said - kSaid.size());
+  const size_t begin = log.rfind('\n', said) + 1;
+  std::string line = log.substr(begin, log.find('\n', said) - begin);
+  // With RAY_BACKEND_LOG_JSON the line is a JSON object.
+  if (line.starts_with('{')) {
+    std::string message = text_of(parse_ordered_json(line), "message");
+    if (message.starts_with(kSaid)) line = std::move(message);
+  }
+  return line.substr(line.find(kSaid) + kSaid.size());
 }
 
 void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions& options,

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/terminal/ending_signals.h"
 #include "cli/terminal/print.h"
 #include "common/base/clock.h"
 #include "common/base/readable.h"
@@ -24,13 +25,6 @@ namespace {
 
 constexpr int64_t kGraceUs = 16'000'000;
 constexpr int64_t kRestGraceUs = 3'000'000;
-
-sigset_t ending_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
 
 bool is_orderly(int status) {
   if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGTERM;

@@ -6,8 +6,9 @@
 
 namespace rt::cli {
 
-// Blocks SIGTERM, SIGINT and SIGHUP until supervise() reads them. Call it before the daemons are
-// started: a signal that arrives between start and supervise() would leave them running.
+// Blocks SIGTERM, SIGINT and SIGHUP, but for those that are ignored, until supervise() reads them.
+// Call it before the daemons are started: a signal that arrives between start and supervise() would
+// leave them running.
 void hold_signals();
 // Returns 0 when all daemons have ended in an orderly way. When one dies, it prints which one and
 // its last words, ends the others, and returns 1. On a signal it ends the daemons and then this

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cli/terminal/ending_signals.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/style.h"
@@ -29,9 +30,8 @@ constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l", kLeave[] = "\x1b[?25h\x1b[?104
 class Screen {
  public:
   Screen() : terminal_(isatty(STDOUT_FILENO) != 0) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&set, signal);
+    sigset_t set = ending_signals();
+    sigaddset(&set, SIGWINCH);
     sigprocmask(SIG_BLOCK, &set, &before_);
     signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!terminal_) return;

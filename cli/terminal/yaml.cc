@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/base/json_text.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 namespace {
@@ -18,9 +19,40 @@ using api_json::Json;
 
 constexpr int kIndent = 4;
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// The size of the character at the beginning of `text` if YAML readers do not take it as it is,
+// else 0: control characters (U+0080 to U+009F are some, too), the separators U+2028 and U+2029,
+// which they take for line ends, the byte order mark, and U+FFFE and U+FFFF.
+size_t size_of_unreadable(std::string_view text) {
+  static constexpr std::array<std::string_view, 5> kOthers = {
+      "\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBB\xBF", "\xEF\xBF\xBE", "\xEF\xBF\xBF"};
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < ' ' || first == 0x7f) return 1;
+  if (first == 0xC2) return text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xA0 ? 2U : 0U;
+  if (first != 0xE2 && first != 0xEF) return 0;
+  const bool other = std::any_of(kOthers.begin(), kOthers.end(),
+                                 [&](std::string_view one) { return text.starts_with(one); });
+  return other ? 3U : 0U;
+}
+
+bool has_unreadable(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (size_of_unreadable(text.substr(i)) != 0) return true;
+  }
+  return false;
+}
+
+// The number of a character of up to three bytes.
+unsigned code_of(std::string_view character) {
+  const auto bits = [&](size_t i, unsigned mask) {
+    return static_cast<unsigned>(static_cast<unsigned char>(character[i])) & mask;
+  };
+  if (character.size() == 1) return bits(0, 0x7f);
+  if (character.size() == 2) return bits(0, 0x1f) << 6 | bits(1, 0x3f);
+  return bits(0, 0x0f) << 12 | bits(1, 0x3f) << 6 | bits(2, 0x3f);
+}
 
 // Whether a YAML reader would take `text` for a number, a date, a boolean or null, not for a
 // string.
@@ -56,17 +88,27 @@ bool is_plain(std::string_view text) {
 
 void write_json(const Json& value, std::string* out) { *out += json_text(value); }
 
-void write_text(const std::string& text, std::string* out) {
-  // A JSON string is a valid double-quoted YAML string.
-  if (std::any_of(text.begin(), text.end(), is_control)) return write_json(text, out);
-  if (!std::all_of(text.begin(), text.end(), is_ascii)) {
-    std::string clean = json_text(Json(text));
-    // Another size without escapes means that invalid UTF-8 was replaced.
-    if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) {
-      *out += clean;
-      return;
+// A JSON string is a valid double-quoted YAML string, once it has escapes for those characters that
+// JSON takes as they are. Characters beyond U+FFFF stay, because JSON has two escapes for each,
+// which YAML readers take for two characters.
+void write_quoted(const std::string& text, std::string* out) {
+  const std::string json = json_text(Json(text));
+  for (std::string_view rest = json; !rest.empty();) {
+    const size_t unreadable = size_of_unreadable(rest);
+    if (unreadable != 0) {
+      *out += fmt::format("\\u{:04x}", code_of(rest.substr(0, unreadable)));
+    } else {
+      *out += rest[0];
     }
+    rest.remove_prefix(std::max<size_t>(unreadable, 1));
   }
+}
+
+void write_text(const std::string& text, std::string* out) {
+  if (has_unreadable(text)) return write_quoted(text, out);
+  // The size differs if there were bytes that are no UTF-8.
+  if (!std::all_of(text.begin(), text.end(), is_ascii) && valid_utf8(text).size() != text.size())
+    return write_quoted(text, out);
   if (is_plain(text)) {
     *out += text;
     return;

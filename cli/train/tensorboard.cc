@@ -18,6 +18,7 @@
 #include <fstream>
 #include <vector>
 
+#include "cli/terminal/ending_signals.h"
 #include "cli/terminal/print.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
@@ -39,13 +40,6 @@ constexpr char kCheck[] =
     "for module, name in (('tensorboard', 'tensorboard'), ('torch_tb_profiler', "
     "'torch-tb-profiler')):\n"
     "    if u.find_spec(module) is None: print(name)\n";
-
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
 
 struct Child {
   pid_t pid = 0;
@@ -69,7 +63,7 @@ Result<Child> spawn_piped(std::vector<std::string> words, int which) {
   child.pid = ::fork();
   if (child.pid < 0) return errno_error("cannot start a process", errno);
   if (child.pid == 0) {
-    const sigset_t set = watched_signals();
+    const sigset_t set = ending_signals();
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) _exit(1);
@@ -208,7 +202,7 @@ Result<std::string> tensorboard_python(const std::string& wanted) {
 }
 
 Status run_tensorboard(const TensorBoard& wanted) {
-  const sigset_t set = watched_signals();
+  const sigset_t set = ending_signals();
   sigprocmask(SIG_BLOCK, &set, nullptr);
   Fd signals(::signalfd(-1, &set, SFD_CLOEXEC));
   std::vector<std::string> words = {wanted.python,      "-u",       "-m",

@@ -102,9 +102,10 @@ class Links {
 };
 
 // TensorBoard shows the folder of the run's profiles, and beside it the run's logs for
-// TensorBoard (<storage_path>/logs), if there are any.
+// TensorBoard (<storage_path>/logs), if there are any. In that case the function says which `links`
+// the directory to show must have.
 Result<std::string> directory_of(const CommandLine& line, const state::Json& profiles,
-                                 Links* links) {
+                                 std::map<std::string, fs::path>* links) {
   const std::string name = excerpt(line.get("NAME"));
   std::error_code error;
   if (const std::string given = line.get("logdir"); !given.empty()) return given;
@@ -125,8 +126,8 @@ Result<std::string> directory_of(const CommandLine& line, const state::Json& pro
                                   "run this command where it is, or --logdir names a copy",
                                   name, folder.string()));
   const fs::path logs = folder.parent_path() / "logs";
-  if (!fs::is_directory(logs, error)) return folder.string();
-  return links->make({{"profiles", folder}, {"logs", logs}});
+  if (fs::is_directory(logs, error)) *links = {{"profiles", folder}, {"logs", logs}};
+  return folder.string();
 }
 
 // Refuses options that are wrong by themselves, before the cluster is asked.
@@ -150,10 +151,16 @@ Status show_profiles(const CommandLine& line, int port) {
   RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), kLookUpUs));
   const std::string run_id = text_of(run.json, "id"), name = printable(text_of(run.json, "name"));
   RT_ASSIGN(auto profiles, train_profiles_of(cluster, run_id, kLookUpUs));
-  Links links;
+  std::map<std::string, fs::path> wanted;
   TensorBoard board;
-  RT_ASSIGN(board.logdir, directory_of(line, profiles.json, &links));
+  RT_ASSIGN(board.logdir, directory_of(line, profiles.json, &wanted));
   RT_ASSIGN(board.python, tensorboard_python(line.get("python")));
+  // The links are made after the interpreter has been tried, which takes seconds: until
+  // run_tensorboard() watches for signals, Ctrl-C ends this process without destructors.
+  Links links;
+  if (!wanted.empty()) {
+    RT_ASSIGN(board.logdir, links.make(wanted));
+  }
   board.host = line.get("host");
   board.port = port;
   board.repeat_ms = state::kViewerRenewedMs;

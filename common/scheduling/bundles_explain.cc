@@ -62,7 +62,9 @@ struct Explanation {
                             const ResourceSet& wanted,
                             const std::function<Missing(NodeSlot)>& lacking) const {
     const auto [node, missing] = nearest(among, wanted, lacking);
-    if (node == kNoNode) return what + ": no node takes new work";
+    if (node == kNoNode)
+      return what + (nodes.open().empty() ? ": no node takes new work"
+                                          : ": none of the nodes that it may go to takes new work");
     if (missing.empty())
       return fmt::format(
           "{}: the nearest, {}, has as much, but its free GPUs are divided otherwise: {}", what,

@@ -5,6 +5,8 @@
 #include <xxhash.h>
 
 #include <atomic>
+#include <map>
+#include <string_view>
 
 #include "common/base/clock.h"
 #include "common/resources/resource_set.h"
@@ -120,6 +122,31 @@ void fill_template(const std::string& text, bool method, const CallOptions& opti
   out->set_num_returns(1);
   out->set_max_retries(method ? 0 : kTaskRetries);
   if (options.line > 0) out->set_call_site(fmt::format("{}:{}", options.file, options.line));
+}
+
+// The same for two calls only if fill_template() makes the same of both. A zero byte stands between
+// the parts, because two different calls may have the same parts in a row, such as line 12 with the
+// name "3" and line 1 with the name "23".
+std::string template_key(const std::string& text, bool method, const CallOptions& options) {
+  std::string key = text;
+  const auto add = [&key](std::string_view part) {
+    key += '\0';
+    key += part;
+  };
+  add(method ? "m" : "f");
+  add(options.python ? "p" : "c");
+  add(options.module);
+  add(options.file);
+  add(std::to_string(options.line));
+  add(options.name);
+  add(options.group.id);
+  add(std::to_string(options.bundle_index));
+  for (const auto& [name, amount] :
+       std::map<std::string, double>(options.resources.begin(), options.resources.end())) {
+    add(name);
+    add(fmt::format("{}", amount));
+  }
+  return key;
 }
 
 }  // namespace
@@ -283,9 +310,12 @@ std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, in
   std::vector<bool> ready;
   int64_t deadline = deadline_of(timeout_ms);
   const int64_t since = rt::steady_now_us();
-  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, since, true,
-                            &ready) == w::Waited::kInterrupted)
+  w::Waited waited;
+  do {
+    waited =
+        worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, since, true, &ready);
     throw_if_stopped();
+  } while (waited == w::Waited::kInterrupted);
   worker_->errors_seen(refs);
   return ready;
 }
@@ -301,19 +331,7 @@ ObjectPtr ClusterRuntime::FindObject(const std::string& id) {
 
 const w::Template* ClusterRuntime::template_for(const std::string& text, bool method,
                                                 const CallOptions& options) {
-  std::string key = text;
-  key += method ? '&' : ' ';
-  if (options.python) key += options.module + '\n';
-  key += options.file;
-  key += std::to_string(options.line);
-  key += options.name;
-  if (!options.resources.empty()) {
-    for (const auto& [name, amount] :
-         std::map<std::string, double>(options.resources.begin(), options.resources.end()))
-      key += fmt::format("|{}={}", name, amount);
-  }
-  if (!options.group.id.empty())
-    key += fmt::format("@{}{}", options.bundle_index, options.group.id);
+  const std::string key = template_key(text, method, options);
   rt::MutexLock lock(mutex_);
   const w::Template*& known = templates_[key];
   if (!known) {

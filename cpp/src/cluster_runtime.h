@@ -72,9 +72,9 @@ class ClusterRuntime final : public Runtime {
   const rt::worker::Template* template_for(const std::string& text, bool method,
                                            const CallOptions& options);
 
-  // Tells this runtime's references from those of an earlier one, which may have had its address.
   void throw_if_stopped() const;
 
+  // Tells this runtime's references from those of an earlier one, which may have had its address.
   const uint64_t generation_;
   std::atomic<bool> stopped_{false};
   std::unique_ptr<rt::worker::Worker> worker_;

@@ -245,11 +245,14 @@ LocalRuntime::LocalRuntime(const InitOptions& options)
       detached_(options.detached_actors) {}
 
 void LocalRuntime::Stop() {
+  // Dropping the last reference to a record takes the mutex, so it happens without it.
+  std::vector<ActorPtr> detached;
   {
     rt::MutexLock lock(state_->mutex());
     if (state_->stopping) return;
+    detached.swap(detached_actors_);
   }
-  detached_actors_.clear();
+  detached.clear();
   // Handles that outlive the runtime.
   std::vector<std::shared_ptr<const LocalActorRecord>> actors;
   {
@@ -348,10 +351,10 @@ std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int 
     assert_locked();
     int count = 0;
     for (size_t i = 0; i < objects.size(); ++i) {
-      flags[i] = local(objects[i]).ready();
+      flags[i] = count < num_objects && local(objects[i]).ready();
       count += flags[i];
     }
-    return count >= num_objects;
+    return count == num_objects;
   });
   return flags;
 }

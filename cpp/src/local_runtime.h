@@ -153,7 +153,7 @@ class LocalRuntime final : public Runtime {
   const std::shared_ptr<LocalExecutor> tasks_;
   const std::string ray_namespace_;
   const bool detached_;
-  std::vector<ActorPtr> detached_actors_;
+  std::vector<ActorPtr> detached_actors_ GUARDED_BY(local_mutex);
 };
 
 }  // namespace ray::internal

@@ -34,6 +34,16 @@ std::optional<std::string> read_file(const std::string& path, size_t max_bytes) 
   return read_all(fd.get(), max_bytes);
 }
 
+std::optional<std::string> read_end_of_file(const std::string& path, size_t max_bytes) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return std::nullopt;
+  const auto most = static_cast<off_t>(max_bytes);
+  if (info.st_size > most && lseek(fd.get(), info.st_size - most, SEEK_SET) < 0)
+    return std::nullopt;
+  return read_all(fd.get(), max_bytes);
+}
+
 std::optional<std::string> read_own_file(const std::string& path, size_t max_bytes) {
   // Without O_NONBLOCK, opening a FIFO that somebody has put there would block.
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

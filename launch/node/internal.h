@@ -21,6 +21,8 @@ std::optional<std::string> read_file(const std::string& path, size_t max_bytes =
 // The same for files in directories where other users may put files, too. Anything but a regular
 // file of this user or root is nullopt with errno EPERM.
 std::optional<std::string> read_own_file(const std::string& path, size_t max_bytes = 1 << 20);
+// The end of a file of any size, at most `max_bytes` of it.
+std::optional<std::string> read_end_of_file(const std::string& path, size_t max_bytes);
 // Whether `uid` is this user or root.
 bool trusted_owner(unsigned uid);
 // Writes a file under another name and renames it, so that readers find it complete or not at all.

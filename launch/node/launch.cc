@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,14 +108,45 @@ std::string flag_of(const std::string& setting) {
 }
 
 std::string tail_of(const std::string& path) {
-  auto text = read_file(path, 64u << 20);
+  // One byte more tells whether there are lines before these, of which the last is cut.
+  auto text = read_end_of_file(path, kLogTailBytes + 1);
   if (!text) return {};
-  std::string_view tail = trimmed(*text);
-  if (tail.size() > kLogTailBytes) {
-    tail.remove_prefix(tail.size() - kLogTailBytes);
-    tail.remove_prefix(std::min(tail.find('\n') + 1, tail.size()));
+  std::string_view tail = *text;
+  if (tail.size() > kLogTailBytes) tail.remove_prefix(tail.find('\n') + 1);
+  return std::string(trimmed(tail));
+}
+
+// Says why the program at `path` cannot be run, as an error number; 0 if it can.
+int why_not_runnable(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return errno;
+  if (S_ISDIR(info.st_mode)) return EISDIR;
+  if (!S_ISREG(info.st_mode)) return EACCES;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+// The path without the current directory, which is another one where the path is used. Links stay,
+// because the interpreter of a virtual environment is a link that says where the environment is.
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::string found = std::filesystem::absolute(path, error).string();
+  return error ? path : found;
+}
+
+// Finds a program as a shell does: a name with a slash is a path, any other is looked for in the
+// directories of PATH. The error says only why there is none.
+Result<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (const int why = why_not_runnable(name); why != 0)
+      return make_error(Code::kInvalid, strerror(why));
+    return absolute_path(name);
   }
-  return std::string(tail);
+  std::istringstream directories(environment("PATH"));
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    const std::string path = (directory.empty() ? "." : directory) + "/" + name;
+    if (why_not_runnable(path) == 0) return absolute_path(path);
+  }
+  return make_error(Code::kInvalid, "no directory of PATH has it");
 }
 
 // The last words of a daemon: from its stderr if it wrote anything there (its reason to end), else
@@ -230,21 +262,14 @@ class NodeStarter {
       python_ = "/usr/bin/python3";
       return {};
     }
-    const bool is_path = python_.find('/') != std::string::npos;
-    if (is_path ? access(python_.c_str(), X_OK) == 0 : is_on_path(python_)) return {};
-    return make_error(Code::kInvalid,
-                      fmt::format("{} is '{}': the workers' interpreter cannot be run: {}",
-                                  named ? "RAY_PYTHON" : "python_executable", python_,
-                                  is_path ? strerror(errno) : "no directory of PATH has it"));
-  }
-
-  static bool is_on_path(const std::string& program) {
-    std::istringstream directories(environment("PATH"));
-    for (std::string directory; std::getline(directories, directory, ':');) {
-      if (directory.empty()) directory = ".";
-      if (access((directory + "/" + program).c_str(), X_OK) == 0) return true;
-    }
-    return false;
+    auto found = find_program(python_);
+    if (!found)
+      return make_error(
+          Code::kInvalid,
+          fmt::format("{} is '{}': the workers' interpreter cannot be run: {}",
+                      named ? "RAY_PYTHON" : "python_executable", python_, found.error().message));
+    python_ = std::move(*found);
+    return {};
   }
 
   Status bind_tcp() {

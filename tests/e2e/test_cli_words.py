@@ -113,6 +113,8 @@ def test_options_in_front_of_the_command(shell):
     assert shell.ok("--logging-level", "debug", "version") == shell.ok(
         "--logging-format=x", "version"
     )
+    for level in ("INFO", "Warning", "warn", "FATAL", "NotSet"):
+        shell.ok(f"--logging-level={level}", "version")
     assert "it takes debug" in complaint(shell.run("--logging-level=loud", "version"))
 
 

@@ -3,6 +3,7 @@ begin with a dash."""
 
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -66,11 +67,22 @@ def test_one_port_for_two_purposes(shell, one, other):
     assert not shell.processes() and not list(shell.root.glob("session_*"))
 
 
-@pytest.mark.parametrize("program", ["no-such-python", "/no/such/python"])
+@pytest.mark.parametrize(
+    "program", ["no-such-python", "/no/such/python", "/usr/bin", "/dev/null", "."]
+)
 def test_an_interpreter_that_cannot_be_run(shell, program):
     said = shell.fails("start", "--head", "--port=0", code=2, RAY_PYTHON=program)
     assert f"RAY_PYTHON is '{program}': the workers' interpreter cannot be run: " in said
     assert not shell.processes() and not list(shell.root.glob("session_*"))
+
+
+def test_an_interpreter_by_its_name_alone(shell):
+    python = pathlib.Path(sys.executable)
+    path = f"{python.parent}:{os.environ['PATH']}"
+    shell.ok("start", "--head", "--port=0", RAY_PYTHON=python.name, PATH=path)
+    shell.ok("job", "submit", "--", "true")
+    (link,) = shell.root.glob("session_2*/bin/python")
+    assert link.readlink() == python
 
 
 def test_a_setting_that_is_misspelt_in_the_environment(shell):

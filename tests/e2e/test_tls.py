@@ -225,6 +225,21 @@ def test_bad_variables(variables, broken, said):
         assert not shell.processes()
 
 
+def test_a_key_with_a_pass_phrase(variables, tmp_path):
+    key, locked = variables["RAY_TLS_SERVER_KEY"], tmp_path / "locked.key"
+    openssl(tmp_path, "pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", str(locked))
+    with world() as shell:
+        said = shell.fails(
+            "start",
+            "--head",
+            "--port=0",
+            code=2,
+            **{**variables, "RAY_TLS_SERVER_KEY": str(locked)},
+        )
+        assert f"cannot use the key {locked}: it has a pass phrase, and must have none" in said
+        assert said.count("\n") == 1 and not shell.processes()
+
+
 def test_files_by_option(variables):
     given = [
         f"--{option}={variables[variable]}"

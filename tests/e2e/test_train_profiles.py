@@ -233,6 +233,9 @@ def end(*_):
     sys.exit(0)
 
 if sys.argv[1] == "-c":
+    if "HANGS" in os.environ:
+        tell("asked")
+        signal.pause()
     print(os.environ.get("MISSING", ""), end="")
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
@@ -331,6 +334,21 @@ def test_tensorboard_shows_the_logs_beside_the_profiles(board):
     running.terminate()
     running.communicate(timeout=60)
     assert not os.path.exists(links)
+    logs.rmdir()
+
+
+def test_an_interrupted_tensorboard_leaves_no_links(board, tmp_path):
+    logs, place = board.made.folder / "logs", tmp_path / "place"
+    logs.mkdir()
+    place.mkdir()
+    running = subprocess.Popen(
+        board.made.shell.command(*board.words()),
+        env={**board.made.shell.env, **board.variables, "HANGS": "1", "TMPDIR": str(place)},
+    )
+    until(board.record.exists)
+    running.terminate()
+    assert running.wait(timeout=60) == -signal.SIGTERM
+    assert not list(place.iterdir())
     logs.rmdir()
 
 

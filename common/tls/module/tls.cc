@@ -47,14 +47,31 @@ bool say_file(char* error, size_t size, const char* what, const char* path) {
   return false;
 }
 
+// OpenSSL would ask for the pass phrase of a key at the terminal or on standard input, where nobody
+// answers a daemon.
+int refuse_pass_phrase(char*, int, int, void* asked) {
+  if (asked) *static_cast<bool*>(asked) = true;
+  return -1;
+}
+
 bool load(SSL_CTX* context, const char* certificate, const char* key, char* error, size_t size) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_default_passwd_cb(context, refuse_pass_phrase);
   if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
     return say_file(error, size, "cannot use the certificate", certificate);
-  if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
-    return say_file(error, size, "cannot use the key", key);
+  bool asked = false;
+  SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
+  const int used = SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM);
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+  if (used != 1 && asked) {
+    ERR_clear_error();
+    std::snprintf(error, size, "cannot use the key %s: it has a pass phrase, and must have none",
+                  key);
+    return false;
+  }
+  if (used != 1) return say_file(error, size, "cannot use the key", key);
   if (SSL_CTX_check_private_key(context) != 1)
     return say_file(error, size, "the certificate does not belong to the key", key);
   return true;

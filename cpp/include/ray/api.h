@@ -89,7 +89,7 @@ std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids) {
 }
 
 // Waits until num_objects are ready on this node, at most timeout_ms milliseconds (-1: without
-// limit). All objects that are ready go to `ready`, which may be more than num_objects.
+// limit). At most num_objects go to `ready`; `unready` has the others, which may be ready as well.
 template <class T>
 WaitResult<T> Wait(const std::vector<ObjectRef<T>>& objects, int num_objects, int timeout_ms) {
   std::vector<bool> flags =

@@ -2,9 +2,11 @@
 #include <ray/api.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "remote.h"
@@ -17,7 +19,7 @@ int Unregistered(int x) { return x; }
 
 namespace {
 
-int g_failures = 0;
+std::atomic<int> g_failures{0};
 std::string g_directory;
 
 void Fail(const std::string& why) { throw std::runtime_error(why); }
@@ -61,13 +63,17 @@ T Eventually(const std::function<T()>& call) {
 }
 
 void Check(const char* name, const std::function<void()>& check) {
+  std::string said = std::string("ok ") + name;
   try {
     check();
-    std::cout << "ok " << name << std::endl;
   } catch (const std::exception& e) {
     ++g_failures;
-    std::cout << "FAILED " << name << ": " << e.what() << std::endl;
+    said = std::string("FAILED ") + name + ": " + e.what();
   }
+  // Checks may run in several threads.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::cout << said << std::endl;
 }
 
 void Values() {
@@ -119,6 +125,15 @@ void Waiting() {
     Require(result.ready.front() == fast && result.unready.front() == slow, "not the fast one");
     Equal(ray::Wait(std::vector<ray::ObjectRef<int>>{slow, fast}, 2, 10).unready.size(), 1u);
     Equal(*slow.Get(20000), 1500);
+  });
+  Check("as many objects as were asked for", [] {
+    std::vector<ray::ObjectRef<int>> both{ray::Put(1), ray::Put(2)};
+    ray::Get(both);
+    auto result = ray::Wait(both, 1, -1);
+    Equal(result.ready.size(), 1u);
+    Equal(result.unready.size(), 1u);
+    Require(result.ready.front() == both[0], "not the first one");
+    Equal(ray::Wait(both, 0, -1).unready.size(), 2u);
   });
 }
 
@@ -272,9 +287,16 @@ void ShutdownDuringACall() {
     Check("a call during the shutdown",
           [] { Throws<RayException>([] { ray::Task(Sleep).Remote(60'000).Get(); }, "Shutdown"); });
   });
+  std::thread choosing([] {
+    Check("a wait during the shutdown", [] {
+      std::vector<ray::ObjectRef<int>> slow{ray::Task(Sleep).Remote(60'000)};
+      Throws<RayException>([&] { ray::Wait(slow, 1, -1); }, "Shutdown");
+    });
+  });
   Sleep(300);
   ray::Shutdown();
   waiting.join();
+  choosing.join();
 }
 
 }  // namespace

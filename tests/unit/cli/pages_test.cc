@@ -1,9 +1,11 @@
 // The pages of `rayctl top` and `rayctl debug`, and how they are cut to fit a screen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "cli/commands/top_text.h"
 #include "cli/debug/debug_text.h"
+#include "cli/terminal/ending_signals.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/screen.h"
 #include "common/base/ids.h"
@@ -306,6 +308,16 @@ TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {
   EXPECT_EQ(clipped("abcdef\n", 5, 3), "abc");
   EXPECT_EQ(clipped("\x1b[1mabcdef\x1b[0m\n", 5, 3), "\x1b[1mabc\x1b[0m");
   EXPECT_EQ(clipped("\u00e4\u00f6\u00fcx", 5, 3), "\u00e4\u00f6\u00fc");
+}
+
+TEST(EndingSignals, AreThoseThatAreNotIgnored) {
+  const auto before = ::signal(SIGHUP, SIG_DFL);
+  sigset_t set = ending_signals();
+  EXPECT_EQ(sigismember(&set, SIGHUP), 1);
+  ::signal(SIGHUP, SIG_IGN);
+  set = ending_signals();
+  EXPECT_EQ(sigismember(&set, SIGHUP), 0) << "nohup has no effect";
+  ::signal(SIGHUP, before);
 }
 
 TEST(Progress, ABarWhereTheWholeIsKnown) {

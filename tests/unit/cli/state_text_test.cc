@@ -63,9 +63,29 @@ TEST(Yaml, QuotesWhatIsNoText) {
                             {"-.Inf", "'-.Inf'\n"},
                             {"Zürich", "Zürich\n"},
                             {"Zürich\"", "Zürich\"\n"},
-                            {"Zü\xff", "\"Zü\xEF\xBF\xBD\"\n"}}) {
+                            {"Zü\xff", "\"Zü\xEF\xBF\xBD\"\n"},
+                            {"\"\xff", "\"\\\"\xEF\xBF\xBD\"\n"}}) {
     EXPECT_EQ(yaml_lines(Json(text)), line) << text;
   }
+}
+
+TEST(Yaml, EscapesWhatReadersDoNotTake) {
+  for (auto [text, line] : {std::pair{"a\x7f", "\"a\\u007f\"\n"},
+                            {"\xC2\x80z", "\"\\u0080z\"\n"},
+                            {"\xC2\x85", "\"\\u0085\"\n"},
+                            {"\xC2\x9F", "\"\\u009f\"\n"},
+                            {"a\xE2\x80\xA8z", "\"a\\u2028z\"\n"},
+                            {"a\xE2\x80\xA9z", "\"a\\u2029z\"\n"},
+                            {"\xEF\xBB\xBFz", "\"\\ufeffz\"\n"},
+                            {"\xEF\xBF\xBE", "\"\\ufffe\"\n"},
+                            {"\xEF\xBF\xBF", "\"\\uffff\"\n"},
+                            {"\n\xF0\x9F\x98\x80\x1b\"", "\"\\n\xF0\x9F\x98\x80\\u001b\\\"\"\n"},
+                            {"a\xC2\xA0z", "a\xC2\xA0z\n"},
+                            {"a\xE2\x80\xA7z", "a\xE2\x80\xA7z\n"},
+                            {"a\xEF\xBF\xBDz", "a\xEF\xBF\xBDz\n"}}) {
+    EXPECT_EQ(yaml_lines(Json(text)), line) << text;
+  }
+  EXPECT_EQ(yaml_lines(Json::object({{"k\x7f", 1}})), "\"k\\u007f\": 1\n");
 }
 
 TEST(Yaml, WritesNumbersAsJsonDoes) {

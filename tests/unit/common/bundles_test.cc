@@ -192,6 +192,18 @@ TEST_F(BundlesTest, ClosedNodesTakeNothingButCountForWhatCouldRun) {
             "bundle 0 {'CPU': 4.0} finds no room now: no node takes new work");
 }
 
+TEST_F(BundlesTest, ClosedNodesAreToldFromOthersThatABundleMayNotGoTo) {
+  add({{"CPU", 4}}, {{"zone", "a"}});
+  add({{"CPU", 4}}, {{"zone", "b"}});
+  nodes.set_open(0, false);
+  Spec group = spec(Spec::PACK, {{{"CPU", 4}}});
+  require(group.mutable_bundles(0), "zone", "a");
+  EXPECT_FALSE(explained(group).infeasible);
+  EXPECT_EQ(explained(group).why,
+            "bundle 0 {'CPU': 4.0} finds no room now: none of the nodes that it may go to takes "
+            "new work");
+}
+
 TEST_F(BundlesTest, ShortagesAreExplained) {
   add({{"CPU", 4}}, {{"zone", "a"}});
   add({{"CPU", 2}, {"GPU", 1}});

@@ -127,6 +127,16 @@ TEST_F(LocalTasks, GetAndWaitObserveTimeouts) {
   EXPECT_THROW(ray::Wait(std::vector<ray::ObjectRef<int>>{fast}, 2, 0), RayException);
 }
 
+TEST_F(LocalTasks, WaitTakesNoMoreThanWereAskedFor) {
+  const std::vector<ray::ObjectRef<int>> both{ray::Put(1), ray::Put(2)};
+  auto one = ray::Wait(both, 1, -1);
+  ASSERT_EQ(one.ready.size(), 1u);
+  EXPECT_TRUE(one.ready.front() == both[0]);
+  EXPECT_EQ(one.unready.size(), 1u);
+  EXPECT_EQ(ray::Wait(both, 0, -1).unready.size(), 2u);
+  EXPECT_EQ(ray::Wait(both, 2, -1).ready.size(), 2u);
+}
+
 TEST_F(LocalTasks, UnregisteredFunctionsAndWrongResourcesThrowAtTheCall) {
   EXPECT_THROW(ray::Task(NotRegistered).Remote(1), RayException);
   EXPECT_THROW(ray::Task(Add1).SetResource("CPU", 1.5).Remote(1), RayException);

@@ -184,6 +184,19 @@ TEST_F(LaunchTest, DaemonsAreFoundOrTheErrorSaysWhereTheyWereLookedFor) {
               AllOf(HasSubstr("ray-nothing"), HasSubstr("RAY_BIN")));
 }
 
+TEST_F(LaunchTest, TheLastWordsOfALargeLogAreAtItsEnd) {
+  StartedNode node;
+  node.session_dir = home();
+  std::filesystem::create_directory(home() + "/logs");
+  const std::string log = home() + "/logs/ray-head.err";
+  std::ofstream(log) << "the beginning\n";
+  std::filesystem::resize_file(log, 65u << 20);
+  std::ofstream(log, std::ios::app) << "\nthe reason\nEND\n";
+  EXPECT_EQ(last_words(node, "ray-head"), "It said:\nthe reason\nEND");
+  std::ofstream(log) << "first\nlast\n\n";
+  EXPECT_EQ(last_words(node, "ray-head"), "It said:\nfirst\nlast");
+}
+
 TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
   std::filesystem::create_directories(root() + "/session_x");
   std::ofstream(root() + "/session_x/node_1.json") << "{not json";

@@ -320,6 +320,35 @@ TEST_F(LaunchTest, NumbersAreChecked) {
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
+// The word after `option` in the command of a process.
+std::string value_of(const StartedProcess& process, const std::string& option) {
+  const auto at = std::find(process.command.begin(), process.command.end(), option);
+  return at == process.command.end() ? "" : *std::next(at);
+}
+
+TEST_F(LaunchTest, TheInterpreterIsAnAbsoluteNameWhoseLinksAreKept) {
+  const auto before = std::filesystem::current_path();
+  const char* path_before = getenv("PATH");
+  const std::string path = path_before ? path_before : "";
+  std::filesystem::create_directory(home() + "/venv");
+  std::filesystem::create_symlink("/bin/sh", home() + "/venv/python-of-mine");
+  std::filesystem::current_path(home());
+  const std::string expected = std::filesystem::current_path().string() + "/venv/python-of-mine";
+  // A directory of the same name, which comes first, is none.
+  std::filesystem::create_directories(home() + "/bin/python-of-mine");
+  set("PATH", "bin:venv:" + path);
+  for (const char* name : {"python-of-mine", "venv/python-of-mine"}) {
+    set("RAY_PYTHON", name);
+    auto node = start(head());
+    EXPECT_EQ(node ? value_of(node->processes[1], "--python") : error_of(node), expected) << name;
+  }
+  set("RAY_PYTHON", "bin/python-of-mine");
+  EXPECT_THAT(error_of(start(head())), HasSubstr("Is a directory"));
+  unsetenv("RAY_PYTHON");
+  set("PATH", path);
+  std::filesystem::current_path(before);
+}
+
 TEST_F(LaunchTest, RaySettingNamesReachTheDaemonsTranslated) {
   NodeOptions options = head();
   options.system_config = {{"health_check_period_ms", "100"},
