@@ -111,7 +111,7 @@ def violations(root):
     root = pathlib.Path(root).resolve()
     modules, graph = modules_of(root), graph_of(root)
     for module, allowed in BOTTOM.items():
-        for target, line in graph[module].items():
+        for target, line in graph.get(module, {}).items():
             if target not in allowed:
                 place = f"{modules[module].relative_to(root)}:{line}"
                 yield f"{place}: {module} is at the bottom and must not import {target}"
@@ -131,6 +131,12 @@ def violations(root):
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
     found = list(violations(root))
+    if len(sys.argv) == 1:
+        # A module that was renamed would silently lose its rule.
+        gone = BOTTOM.keys() - modules_of(root).keys()
+        found += [
+            f"scripts/check_imports.py: BOTTOM names {module}, which is gone" for module in gone
+        ]
     print("\n".join(found) or "imports are free of circles")
     return 1 if found else 0
 

@@ -50,14 +50,18 @@ def cpp_actor_class(create_function_name: str, class_name: str) -> CppActorClass
 
 
 def java_function(class_name: str, function_name: str) -> JavaCallable:
-    """Returns an object whose `.remote()` raises NotImplementedError: there is no Java."""
+    """Returns an object whose `.remote()` only raises, because there is no Java.
+
+    Like that of a C++ function it connects the driver first, which may start a cluster. It raises
+    ValueError in a job without a `code_search_path`, and NotImplementedError in others.
+    """
     return JavaCallable(
         f"{_text('class_name', class_name)}.{_text('function_name', function_name)}"
     )
 
 
 def java_actor_class(class_name: str) -> JavaCallable:
-    """Returns an object whose `.remote()` raises NotImplementedError: there is no Java."""
+    """Returns an object whose `.remote()` only raises, as that of java_function() does."""
     return JavaCallable(_text("class_name", class_name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+import weakref
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
 # Python has this class from version 3.11 on.
@@ -32,6 +33,10 @@ class CrossLanguageError(RayError):
 
     def __init__(self, ray_exception):
         super().__init__(f"An exception raised from another language:\n{ray_exception}")
+        self._given = ray_exception
+
+    def __reduce__(self):
+        return type(self), (self._given,), self.__dict__
 
 
 class TaskCancelledError(RayError):
@@ -123,7 +128,9 @@ class RayTaskError(RayError):
             return self
 
 
-_dual_classes: dict = {}
+# Weak, so that the classes of a long-running driver's programs can go. A key, which its value is
+# derived from, stays as long as the value.
+_dual_classes: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 def _is_dual(cls) -> bool:

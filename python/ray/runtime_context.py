@@ -128,7 +128,11 @@ class RuntimeContext:
         return "" if global_worker.mode == WORKER_MODE else None
 
     def get_task_function_name(self) -> str | None:
-        """module.qualname of the running function or method; '' in threads that run no task."""
+        """The running function as "module.name", or the method as "module.Class.name".
+
+        The names are bare, without those of functions around them. It is '' in threads that run no
+        task.
+        """
         task = self._task("task function name")
         if not task:
             return None

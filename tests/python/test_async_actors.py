@@ -1,7 +1,10 @@
 """An actor with coroutine methods runs many calls at once in one event loop."""
 
 import asyncio
+import gc
+import os
 import time
+import weakref
 
 import pytest
 
@@ -101,6 +104,57 @@ def test_an_error_of_a_coroutine_reaches_its_caller_only():
 def test_await_references_inside():
     actor = Async.remote()
     assert ray.get(actor.fetch.remote([slow.remote(i) for i in range(4)])) == [0, 1, 2, 3]
+
+
+def give_up_waiting(actor):
+    """Waits in vain in an event loop of its own."""
+
+    async def wait():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(actor.wait.remote(), 0.01)
+
+    asyncio.run(wait())
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_closed_loops_leave_no_descriptors():
+    actor = Async.remote()
+    ray.get(actor.echo.remote())
+    counts = [give_up_waiting(actor) for _ in range(22)]
+    assert max(counts[2:]) <= max(counts[:2])
+
+
+def test_waits_that_were_given_up_are_forgotten(monkeypatch):
+    actor, pending = Async.remote(), Async.remote()
+    monkeypatch.setattr("ray._private.futures._FEWEST_SWEPT", 1)
+
+    async def main():
+        assert await actor.echo.remote(1) == 1
+        ref = pending.wait.remote()
+        known = weakref.ref(ref)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(ref, 0.01)
+        del ref
+        for i in range(3):
+            assert await actor.echo.remote(i) == i
+        gc.collect()
+        assert known() is None
+
+    asyncio.run(main())
+
+
+def test_a_wait_that_is_refused_is_forgotten():
+    async def main(ref):
+        with pytest.raises(ValueError, match="no owner"):
+            await ref
+
+    ref = ray.ObjectRef(b"\1" * 28)
+    known = weakref.ref(ref)
+    asyncio.run(main(ref))
+    del ref
+    gc.collect()
+    assert known() is None
 
 
 def test_context_belongs_to_the_call():

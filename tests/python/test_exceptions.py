@@ -1,5 +1,6 @@
 """The exception tree: contract exceptions.json, RayTaskError's dual types."""
 
+import gc
 import json
 import os
 import pathlib
@@ -8,11 +9,13 @@ import re
 import subprocess
 import sys
 import traceback
+import weakref
 
 import pytest
 
 import ray
 from ray import exceptions as ex
+from ray._private import executor
 
 CONTRACT = os.path.join(os.path.dirname(__file__), "../../../shared/contract/exceptions.json")
 
@@ -59,6 +62,18 @@ def test_dual_types():
     assert isinstance(custom, Custom) and custom.extra == "more"
     with pytest.raises(AttributeError):
         custom.nothing
+
+
+def test_dual_types_go_with_their_last_instance():
+    passing = type("Passing", (Exception,), {})
+    error = make(passing("boom")).as_instanceof_cause()
+    assert type(make(passing("boom")).as_instanceof_cause()) is type(error)
+    known = weakref.ref(passing), weakref.ref(type(error))
+    del passing, error
+    # The class goes after the one that is derived from it.
+    gc.collect()
+    gc.collect()
+    assert [reference() for reference in known] == [None, None]
 
 
 def test_exceptions_of_the_interpreter_keep_their_fields():
@@ -162,6 +177,21 @@ def test_causes_that_cannot_be_combined():
     assert isinstance(plain, ex.RayTaskError)
 
 
+@pytest.mark.parametrize(
+    "retried, is_retried",
+    [
+        (ex.RayTaskError, True),
+        (ex.RayError, True),
+        (ValueError, True),
+        (KeyError, False),
+    ],
+)
+def test_an_error_of_another_task_is_retried_by_its_class_and_by_its_cause(retried, is_retried):
+    error = make(ValueError("boom")).as_instanceof_cause()
+    assert executor.describe_error(error, None, (retried,), "", b"").is_retried == is_retried
+    assert not executor.describe_error(KeyError(), None, (ex.RayError,), "", b"").is_retried
+
+
 def test_pickling():
     for error in (
         make(ValueError("boom")).as_instanceof_cause(),
@@ -172,6 +202,7 @@ def test_pickling():
         ex.ObjectLostError("ab", None, ""),
         ex.TaskCancelledError("t"),
         ex.ObjectReconstructionFailedError("ab", reason="PUT"),
+        ex.CrossLanguageError("of another language"),
     ):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error) and str(copy) == str(error)

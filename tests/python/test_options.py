@@ -1,5 +1,8 @@
 """Decorators, options and argument checks that need no cluster."""
 
+import functools
+import inspect
+
 import pytest
 
 import ray
@@ -208,6 +211,34 @@ def test_good_signatures():
     with pytest.raises(TypeError):
         Signature.of(eval("lambda x, /: None")).check((), {"x": 1})
     Signature.of(len).check((1, 2, 3), {})
+
+
+def test_signatures_of_wrappers():
+    @functools.wraps(Thing().method)
+    def of_method(*args, **kwargs):
+        pass
+
+    @functools.wraps(of_method)
+    def twice(*args, **kwargs):
+        pass
+
+    for wrapper in (of_method, twice):
+        assert Signature.of(wrapper).names == tuple(inspect.signature(wrapper).parameters) == ("x",)
+
+    # The outer wrapper passes `x` itself and says so.
+    @functools.wraps(function)
+    def injecting(*args, **kwargs):
+        pass
+
+    without_x = list(inspect.signature(function).parameters.values())[1:]
+    injecting.__signature__ = inspect.Signature(without_x)
+
+    @functools.wraps(injecting)
+    def outer(*args, **kwargs):
+        pass
+
+    for wrapper in (injecting, outer):
+        Signature.of(wrapper).check((), {"y": 1})
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 import ray
 from ray import _raylet
+from ray._private.runtime_env import plugin
 from ray.exceptions import RuntimeEnvSetupError
 from waiting import until
 
@@ -469,6 +470,12 @@ def test_plugins(tmp_path, monkeypatch):
                 return 0
             def modify_context(self, uris, runtime_env, context, logger):
                 context.env_vars["ORDER"] = context.env_vars.get("ORDER", "") + runtime_env["second"]
+
+        class Nice(RuntimeEnvPlugin):
+            name = "nice"
+            def modify_context(self, uris, runtime_env, context, logger):
+                context.env_vars["GIVEN"] = ",".join(runtime_env.env_vars())
+                context.py_executable = f"nice -n {runtime_env['nice']} " + context.py_executable
     """)
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
@@ -478,6 +485,7 @@ def test_plugins(tmp_path, monkeypatch):
             [
                 {"class": "plugins_of_the_node.First", "priority": 20},
                 {"class": "plugins_of_the_node.Second", "priority": 5},
+                {"class": "plugins_of_the_node.Nice"},
             ]
         ),
     )
@@ -487,8 +495,22 @@ def test_plugins(tmp_path, monkeypatch):
         [variable.options(runtime_env=env).remote(name) for name in ("ORDER", "CREATED")]
     ) == ["ba", "None"]
     assert ray.get(variable.remote("ORDER")) is None
+    nice = {"nice": 3, "env_vars": {"A": "b"}}
+    priority = ray.remote(lambda: (os.nice(0), os.environ["GIVEN"]))
+    assert ray.get(priority.options(runtime_env=nice).remote()) == (os.nice(0) + 3, "A")
     with pytest.raises(RuntimeEnvSetupError, match="b it must be"):
         ray.get(variable.options(runtime_env={"second": "c"}).remote("ORDER"))
+
+
+def test_plugins_that_leave_the_interpreter_cause_no_exec(monkeypatch):
+    class Idle(plugin.RuntimeEnvPlugin):
+        def modify_context(self, uris, runtime_env, context, logger):
+            assert context.py_executable == (runtime_env.py_executable() or sys.executable)
+
+    monkeypatch.setattr(plugin, "load_plugins", lambda: {"idle": (10, Idle())})
+    for env in ({"idle": 1}, {"idle": 1, "py_executable": "python"}):
+        assert plugin.apply_plugins(env) == {**env, "env_vars": {}}
+    assert plugin.RuntimeEnvContext().py_executable == sys.executable
 
 
 def test_archives_behind_http(tmp_path):

@@ -284,10 +284,11 @@ def _forget_locals(error: BaseException | None):
         error = error.__cause__ or error.__context__
 
 
-def _matches(error: BaseException, retry_types) -> bool:
+def _matches(error: BaseException, cause: BaseException, retry_types) -> bool:
     if retry_types is None:
-        return isinstance(error, Exception)
-    return isinstance(error, retry_types)
+        return isinstance(cause, Exception)
+    # A program may name what its function raised, such as RayTaskError, or the reason of that.
+    return isinstance(error, retry_types) or isinstance(cause, retry_types)
 
 
 def _means_cancelled(error) -> bool:
@@ -304,7 +305,7 @@ def _means_cancelled(error) -> bool:
 
 
 # A failure as the owner of the task learns of it; the binding reads it by place. `cause` is a
-# pickle, and `is_retried` says whether retry_exceptions names the cause.
+# pickle, and `is_retried` says whether retry_exceptions names the error or its cause.
 Failure = namedtuple(
     "Failure", ("message", "traceback", "cause_class", "cause", "actor_repr", "is_retried")
 )
@@ -344,7 +345,7 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
         cause_class=f"{kind.__module__}.{kind.__qualname__}",
         cause=_pickled(cause),
         actor_repr=clean(_actor_repr(instance)),
-        is_retried=_matches(cause, retry_types),
+        is_retried=_matches(error, cause, retry_types),
     )
     _forget_locals(error)
     return described

@@ -13,6 +13,8 @@ from ray._private import service_thread
 from ray.exceptions import RaySystemError
 
 _tokens = itertools.count(1)
+# A loop's waits are looked through for futures that are done when there are at least so many.
+_FEWEST_SWEPT = 64
 
 # An asyncio loop calls this before it hands out references that have become ready. An actor's loop
 # takes the cancellations of its calls: they are known before the children that are cancelled with
@@ -45,9 +47,11 @@ class _LoopCompletions:
     The loop itself watches the queue's descriptor, so that no other thread is woken.
     """
 
-    def __init__(self, loop):
-        self.queue = _raylet.CompletionQueue()
+    def __init__(self, loop, queue):
+        self.queue = queue
         self.waiting = {}
+        # The number of waits at which the next sweep is due.
+        self.sweep_at = _FEWEST_SWEPT
         self.lost = _EndedTokens()
         self.ready: deque = deque()
         self.loop = weakref.ref(loop)
@@ -73,10 +77,28 @@ class _LoopCompletions:
                 loop.call_soon(self.drain)
             raise
 
+    def sweep(self):
+        """Forgets waits that were given up, such as those of asyncio.wait_for().
+
+        A callback of each future would find them at once, but every await would pay for it; this
+        costs nearly nothing, as the number of waits doubles from one sweep to the next.
+        """
+        for token, (_, future, _) in list(self.waiting.items()):
+            if future.done():
+                del self.waiting[token]
+        self.sweep_at = max(_FEWEST_SWEPT, 2 * len(self.waiting))
+
     def watch(self, ref, future, then):
         token = next(_tokens)
+        if len(self.waiting) >= self.sweep_at:
+            self.sweep()
         self.waiting[token] = (ref, future, then)
-        if not self.queue.add(ref, token):
+        try:
+            is_pending = self.queue.add(ref, token)
+        except BaseException:
+            del self.waiting[token]
+            raise
+        if not is_pending:
             del self.waiting[token]
             # The coroutine that asks may have been cancelled while it ran. It hears of that when it
             # waits, which it would not do for a future that is done.
@@ -114,8 +136,34 @@ def _completions_of(loop) -> _LoopCompletions:
         _loops = weakref.WeakKeyDictionary()
     found = _loops.get(loop)
     if found is None:
-        found = _loops[loop] = _LoopCompletions(loop)
+        _forget_closed_loops()
+        found = _loops[loop] = _LoopCompletions(loop, _unused_queue())
     return found
+
+
+# Queues of closed loops. References that are still pending keep a queue's descriptor open, so a new
+# loop takes over such a queue; it ignores the tokens of the earlier one, which it does not know.
+_spare_queues: deque = deque()
+
+
+def _forget_closed_loops():
+    """Drops what closed loops waited for.
+
+    Their futures hold the loops, so that the weak keys alone would keep every such loop.
+    """
+    for reference in _loops.keyrefs():
+        loop = reference()
+        if loop is not None and loop.is_closed():
+            completions = _loops.pop(loop, None)
+            if completions is not None:
+                _spare_queues.append(completions.queue)
+
+
+def _unused_queue():
+    try:
+        return _spare_queues.popleft()
+    except IndexError:
+        return _raylet.CompletionQueue()
 
 
 def asyncio_future(ref):
@@ -170,8 +218,14 @@ class _Helper:
     def watch(self, ref, then):
         token = next(_tokens)
         self.waiting[token] = (ref, then)
-        if not self.queue.add(ref, token):
-            del self.waiting[token]
+        is_pending = False
+        try:
+            is_pending = self.queue.add(ref, token)
+        finally:
+            if not is_pending:
+                # The thread may have taken the entry away at the end of a session.
+                self.waiting.pop(token, None)
+        if not is_pending:
             then(ref)
 
 

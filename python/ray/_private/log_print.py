@@ -24,7 +24,8 @@ _COLORS = (
     "\x1b[93m",
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-_NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
+# Hexadecimal numbers come first, as the "0" of "0x" is a number, too.
+_NUMBERS = re.compile(r"(0x[0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?)")
 
 
 def _shown(text: str) -> str:
@@ -54,7 +55,8 @@ class _Repeated:
     """Equal lines of one window: who printed them, and what is held back."""
 
     def __init__(self, line: LogLine, now: float):
-        self.pids = {line.pid}
+        # Processes of several nodes may have the same pid.
+        self.processes = {(line.ip, line.pid)}
         # When one of these lines was last printed at once.
         self.printed_s = now
         # The number of lines that are held back.
@@ -66,8 +68,10 @@ class _Repeated:
 class Deduplicator:
     """Suppresses lines that several processes print within a window.
 
-    Lines count as equal when they differ only in numbers. The first is printed at once; when the
-    window ends, the last one is printed with the count of those left out.
+    Lines count as equal when they differ only in numbers, decimal or hexadecimal (0xab). The first
+    is printed at once; when the window ends, the last one is printed with the count of those left
+    out. Lines that match `allow` are printed as they come, even if they match `skip`; other lines
+    that match `skip` are left out.
     """
 
     def __init__(
@@ -83,9 +87,11 @@ class Deduplicator:
     def feed(self, line: LogLine, now: float):
         """Takes a line; returns the (line, suffix) pairs to print now."""
         text = line.text
+        if self.allow and self.allow.search(text):
+            return [(line, "")]
         if self.skip and self.skip.search(text):
             return []
-        if (self.allow and self.allow.search(text)) or not text.strip():
+        if not text.strip():
             return [(line, "")]
         pattern = (line.is_stderr, _NUMBERS.sub("", text))
         entry = self.seen.get(pattern)
@@ -93,11 +99,12 @@ class Deduplicator:
             out = self.flush_entry(entry) if entry else []
             self.seen[pattern] = _Repeated(line, now)
             return out + [(line, "")]
-        if entry.pids == {line.pid}:
+        process = (line.ip, line.pid)
+        if entry.processes == {process}:
             entry.printed_s = now
             # A process may repeat itself.
             return [(line, "")]
-        entry.pids.add(line.pid)
+        entry.processes.add(process)
         entry.held += 1
         entry.last = line
         return []
@@ -178,9 +185,12 @@ class LogPrinter:
                 except UnicodeEncodeError:
                     # The stream has an encoding without some of the characters.
                     out.write(text.encode(out.encoding, "replace").decode(out.encoding))
-                out.flush()
-            except (OSError, ValueError):
-                pass  # The terminal is gone, or the program closed the stream.
+                if hasattr(out, "flush"):
+                    out.flush()
+            # The terminal is gone, or the program closed the stream, or it put an object of its own
+            # in the stream's place. That may raise anything, but must not end the printing.
+            except Exception:
+                pass
 
     def print(self, lines):
         now = time.monotonic()

@@ -187,13 +187,16 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         _raylet.stop()
         if "ray._private.futures" in sys.modules:
             sys.modules["ray._private.futures"].end_session()
-        if printer:
-            printer.stop()
-        stop_node, worker.stop_node, worker.node = worker.stop_node, None, None
-        if stop_node:
-            stop_node(wait_for_processes)
-        worker.mode = None
-        worker.context, worker.address_info = {}, {}
+        # Whatever printing raises, the cluster must not outlive its driver.
+        try:
+            if printer:
+                printer.stop()
+        finally:
+            stop_node, worker.stop_node, worker.node = worker.stop_node, None, None
+            if stop_node:
+                stop_node(wait_for_processes)
+            worker.mode = None
+            worker.context, worker.address_info = {}, {}
 
 
 # This is registered at import and not by init(): exit functions that the program registers later

@@ -5,6 +5,7 @@ The binding gets limits() for a cheap test, and calls check() for calls outside 
 
 from __future__ import annotations
 
+import types
 from collections import namedtuple
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -54,10 +55,15 @@ class Signature(_Parameters):
     def of(cls, function, bound: int = 0) -> "Signature":
         """The signature of `function` without its first `bound` parameters, such as self.
 
-        Callables without Python code accept any arguments here.
+        Like inspect.signature() it goes through wrappers up to one with a __signature__, and a
+        bound method lacks its first parameter. Callables without Python code, and those with a
+        __signature__, accept any arguments here.
         """
-        while hasattr(function, "__wrapped__"):
+        while hasattr(function, "__wrapped__") and not hasattr(function, "__signature__"):
             function = function.__wrapped__
+            if isinstance(function, types.MethodType):
+                bound += 1
+                function = function.__func__
         code = getattr(function, "__code__", None)
         if code is None or hasattr(function, "__signature__"):
             return cls()

@@ -216,6 +216,10 @@ class RunMachine:
             do(ev.Register(self.attempt, reports))
 
     def _worker_finished(self, event, now, do) -> None:
+        # A process that had not answered the health check in time may go on and return, but its
+        # rank counts as failed from then on.
+        if event.rank in self._failed:
+            return
         self._finished[event.rank] = event.value
         if len(self._finished) + len(self._failed) < self.size:
             return

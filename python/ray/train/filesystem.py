@@ -246,8 +246,10 @@ def copy_tree(source_fs: FileSystem, source: str, target_fs: FileSystem, target:
     """
     if source_fs.kind(source) != "directory":
         raise FileNotFoundError(2, "There is no such directory to copy from", source)
+    # All is listed first, so that a target inside of the source is not copied into itself for ever.
+    entries = list(source_fs.walk(source))
     target_fs.make_directory(target)
-    for relative, is_directory in source_fs.walk(source):
+    for relative, is_directory in entries:
         place, origin = f"{target}/{relative}", f"{source}/{relative}"
         if is_directory:
             target_fs.make_directory(place)

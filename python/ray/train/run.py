@@ -35,6 +35,8 @@ logger = logging.getLogger("ray.train")
 _MOST_SHOWN = 4
 # The record of the run shows so many characters of the function's configuration.
 _MOST_CHARACTERS = 2000
+# The nodes are asked for room to grow at most once in so many seconds.
+_SHORTEST_INTERVAL_S = 1.0
 
 
 def limits_of(spec: RunSpec) -> Limits:
@@ -47,7 +49,7 @@ def limits_of(spec: RunSpec) -> Limits:
         controller_failure_limit=failure.controller_failure_limit,
         max_preemption_failures=failure.max_preemption_failures,
         start_timeout_s=spec.settings.start_timeout_s,
-        resize_interval_s=scaling.elastic_resize_monitor_interval_s,
+        resize_interval_s=max(_SHORTEST_INTERVAL_S, scaling.elastic_resize_monitor_interval_s),
         preemption_grace_s=failure.preemption_grace_s,
         relax_on_preemption=failure.relax_collectives_on_preemption,
     )
@@ -267,6 +269,12 @@ class Run:
             # The functions have returned, and a profile's results may still be on their way from
             # the workers.
             asyncio.get_running_loop().create_task(self._stop_after_profile(action))
+            return
+        if self._attempt is None or self._attempt.number != action.attempt:
+            # The controller broke before it had made the group, so that there is nothing to stop.
+            self._record.end_attempt(action.attempt)
+            stopped = ev.GroupStopped(action.attempt)
+            asyncio.get_running_loop().call_soon(self._send, stopped)
             return
         stopping = self._attempt.stop(action.orderly, self._complete)
         asyncio.get_running_loop().create_task(self._finish_stop(action, stopping))

@@ -26,7 +26,8 @@ class ScalingConfig:
     placement_strategy: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD, as for placement groups.
     accelerator_type: only nodes with this kind of accelerator.
     label_selector: one selector of nodes for all workers, or a list of one for each.
-    elastic_resize_monitor_interval_s: seconds between looks for room to grow; 0 or more.
+    elastic_resize_monitor_interval_s: seconds between looks for room to grow; 0 or more, where less
+    than 1 counts as 1.
     use_tpu: each worker needs one TPU.
 
     Raises ValueError for a wrong value.

@@ -192,6 +192,23 @@ def test_a_worker_that_dies_after_its_function_ended():
     assert list(told.failures) == [0] and not stop.orderly
 
 
+def test_a_worker_that_returns_after_it_was_taken_for_dead():
+    run = running(max_failures=0)
+    run.fail(0, ev.DIED).finish(0)
+    assert run.state is State.FAILING and run.take() == []
+    run.finish(1)
+    told, stop = run.take()
+    assert list(told.failures) == [0] and not stop.orderly
+
+
+def test_a_drained_worker_that_returns_after_it_was_taken_for_dead():
+    run = running(3, preemption_grace_s=60.0)
+    run.send(ev.NodeDraining(1, {"n": [2]}, run.now + 50, 1_000)).take()
+    run.fail(2, ev.DIED).finish(2)
+    assert run.state is State.RUNNING and run.take() == []
+    assert run.send(ev.Abort()).take() == [ev.StopGroup(1, False)]
+
+
 def test_events_of_an_old_attempt_are_ignored():
     run = running(max_failures=1)
     run.fail(0).fail(1)

@@ -128,6 +128,24 @@ def test_sizes_of_batches(options, sizes):
 
 
 @pytest.mark.parametrize(
+    "name, options, count",
+    [
+        ("iter_rows", {}, 10),
+        ("iter_batches", {"batch_size": 4}, 3),
+        ("iter_batches", {"batch_size": 4, "prefetch_batches": 0}, 3),
+        ("iter_torch_batches", {"batch_size": 4, "device": "cpu"}, 3),
+    ],
+)
+def test_each_walk_is_a_pass_of_its_own(name, options, count):
+    pytest.importorskip("torch" if name == "iter_torch_batches" else "numpy")
+    passes = getattr(shards(list(range(10)), 1)[0], name)(**options)
+    next(passes)
+    assert [len(list(passes)) for _ in range(2)] == [count, count]
+    # The pass of next() goes on beside the others, and ends.
+    assert sum(1 for _ in iter(lambda: next(passes, None), None)) == count - 1
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"batch_size": 0},

@@ -1,11 +1,14 @@
 """Runs whose number of workers may change."""
 
+import types
+
 import pytest
 
 import ray
 import ray.train
-from ray.train import ScalingConfig
+from ray.train import RunConfig, ScalingConfig
 from ray.train.room import possible_workers
+from ray.train.run import limits_of
 from train_support import stay
 
 
@@ -65,6 +68,14 @@ def test_it_grows_when_there_is_more_room(fit, tmp_path):
     scaling = elastic(1, 4, elastic_resize_monitor_interval_s=0.3)
     result = fit(function, scaling_config=scaling)
     assert result.return_value[0] > 1 and result.return_value[1]
+
+
+@pytest.mark.parametrize("given, interval", [(0, 1.0), (0.5, 1.0), (7, 7)])
+def test_the_nodes_are_not_asked_without_a_pause(given, interval):
+    scaling = ScalingConfig(num_workers=(1, 2), elastic_resize_monitor_interval_s=given)
+    settings = types.SimpleNamespace(start_timeout_s=60.0)
+    spec = types.SimpleNamespace(scaling_config=scaling, run_config=RunConfig(), settings=settings)
+    assert limits_of(spec).resize_interval_s == interval
 
 
 def node(name, cpus, alive=True, **labels):

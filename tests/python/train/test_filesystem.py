@@ -143,6 +143,15 @@ def test_copies_leave_out_what_is_being_written(tmp_path):
     assert os.listdir(target) == ["a"]
 
 
+def test_a_copy_into_the_source_is_one_copy(place):
+    filesystem, path = place
+    files = operations(filesystem)
+    fill(files, path)
+    copy_tree(files, path, files, f"{path}/deep/copy")
+    copied = {name for name in dict(files.walk(path)) if name.startswith("deep/copy/")}
+    assert copied == {f"deep/copy/{name}" for name in ("a", "deep", "deep/b")}
+
+
 def test_what_cannot_be_copied(place, tmp_path):
     filesystem, path = place
     source = tmp_path / "source"

@@ -329,9 +329,17 @@ def test_without_room_it_waits_and_says_why(fit, monkeypatch, capfd):
         )
 
 
-def test_a_backend_that_cannot_start(fit):
+def raises():
+    raise ValueError("no such method")
+
+
+@pytest.mark.parametrize("broken", ["on_start", "backend_cls"])
+def test_a_backend_that_cannot_start(fit, broken):
+    config = BrokenConfig()
+    if broken == "backend_cls":
+        config.backend_cls = raises
     with pytest.raises(ray.train.ControllerError, match="no such method") as caught:
-        fit(lambda: None, backend_config=BrokenConfig())
+        fit(lambda: None, backend_config=config)
     assert isinstance(caught.value.controller_failure, ValueError)
 
 

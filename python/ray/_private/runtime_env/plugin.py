@@ -11,16 +11,21 @@ import importlib
 import json
 import logging
 import os
+import sys
 
 from ray._private.runtime_env.errors import SetupError
+from ray.runtime_env import RuntimeEnv
 
 
 class RuntimeEnvContext:
-    """The parts of a worker that plugins may change: variables, and the interpreter's command."""
+    """The parts of a worker that plugins may change: variables, and the interpreter's command.
+
+    Without another one, py_executable is the interpreter that runs the plugins.
+    """
 
     def __init__(self, env_vars: dict[str, str] | None = None, py_executable: str | None = None):
         self.env_vars = env_vars or {}
-        self.py_executable = py_executable
+        self.py_executable = py_executable or sys.executable
         self.command_prefix: list[str] = []
 
 
@@ -87,26 +92,35 @@ def load_plugins() -> dict[str, tuple[int, RuntimeEnvPlugin]]:
     return plugins
 
 
-def apply_plugins(env: dict) -> RuntimeEnvContext | None:
-    """Runs the plugins of the fields in `env`, by priority; returns None if there are none."""
+def apply_plugins(env: dict) -> dict:
+    """Runs the plugins of the fields in `env`, by priority; returns the environment that they make
+    of it."""
     plugins = load_plugins()
     chosen = sorted(
         (priority, name) for name, (priority, _) in plugins.items() if env.get(name) is not None
     )
     if not chosen:
-        return None
+        return env
     context = RuntimeEnvContext(dict(env.get("env_vars") or {}), env.get("py_executable"))
+    interpreter = context.py_executable
     logger = logging.getLogger("ray.runtime_env")
+    # The fields were checked where the environment was made, and are taken as they are.
+    shown = RuntimeEnv(_validate=False)
+    dict.update(shown, env)
     for _, name in chosen:
         plugin = plugins[name][1]
-        plugin.validate(env)
-        uris = plugin.get_uris(env)
+        plugin.validate(shown)
+        uris = plugin.get_uris(shown)
         for uri in uris or [None]:
-            asyncio.run(plugin.create(uri, env, context, logger))
-        plugin.modify_context(uris, env, context, logger)
+            asyncio.run(plugin.create(uri, shown, context, logger))
+        plugin.modify_context(uris, shown, context, logger)
     if context.command_prefix:
         raise SetupError(
             f"the plugins of {', '.join(name for _, name in chosen)} want a command prefix: not "
             "in this release"
         )
-    return context
+    env = {**env, "env_vars": context.env_vars}
+    # Only another interpreter needs an exec.
+    if context.py_executable != interpreter:
+        env["py_executable"] = context.py_executable
+    return env

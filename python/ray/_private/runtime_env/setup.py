@@ -205,9 +205,7 @@ def _make(env: dict, args: dict):
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
 
-        context = apply_plugins(env)
-        if context:
-            env = {**env, "env_vars": context.env_vars, "py_executable": context.py_executable}
+        env = apply_plugins(env)
     variables = env.get("env_vars") or {}
     applied = json.loads(args.get("applied_variables") or "[]")
     python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]

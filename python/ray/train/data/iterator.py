@@ -15,10 +15,30 @@ from ray.train.optional import require
 _FORMATS = ("default", "numpy", "pandas", "pyarrow")
 
 
-class DataIterator:
-    """A worker's part, from get_dataset_shard(). It pickles; each iter_ call is a pass of its own.
+class Passes:
+    """Values that may be walked again and again: each iter() begins a pass of its own.
 
-    The parts of the ranks have equally many rows.
+    next() takes the values of one further pass, which belongs to this object.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[Any]]):
+        self._begin = begin
+        self._own: Iterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._begin()
+
+    def __next__(self) -> Any:
+        if self._own is None:
+            self._own = self._begin()
+        return next(self._own)
+
+
+class DataIterator:
+    """A worker's part, from get_dataset_shard(). It pickles.
+
+    The parts of the ranks have equally many rows. What the iter_ methods return may be walked
+    again and again, as an epoch of training each.
     """
 
     def __init__(self, name: str, part: Any):
@@ -37,10 +57,9 @@ class DataIterator:
             "iter_torch_batches() of Ray Data."
         )
 
-    def iter_rows(self) -> Iterator[dict[str, Any]]:
-        """Yields the rows, each a dict of column and value; {"item": row} for other rows."""
-        for block in self._part.blocks():
-            yield from block.rows()
+    def iter_rows(self) -> Passes:
+        """Returns the rows, each a dict of column and value; {"item": row} for other rows."""
+        return Passes(lambda: (row for block in self._part.blocks() for row in block.rows()))
 
     def iter_batches(
         self,
@@ -51,8 +70,8 @@ class DataIterator:
         drop_last: bool = False,
         local_shuffle_buffer_size: int | None = None,
         local_shuffle_seed: int | None = None,
-    ) -> Iterator[Any]:
-        """Yields batches of rows.
+    ) -> Passes:
+        """Returns batches of rows.
 
         batch_format: "numpy" or "default" (dicts of column and array), "pandas", "pyarrow".
         batch_size: rows of this worker; None for what the dataset has together.
@@ -62,8 +81,7 @@ class DataIterator:
         Raises ValueError for another format or size, ImportError without the format's package.
         """
         make = self._batches(batch_size, drop_last, local_shuffle_buffer_size, local_shuffle_seed)
-        convert = _converter(batch_format)
-        return ahead(lambda: map(convert, make()), _count("prefetch_batches", prefetch_batches))
+        return _converted(_converter(batch_format), make, prefetch_batches)
 
     def iter_torch_batches(  # Ray's signature
         self,
@@ -77,8 +95,8 @@ class DataIterator:
         local_shuffle_buffer_size: int | None = None,
         local_shuffle_seed: int | None = None,
         pin_memory: bool = False,
-    ) -> Iterator[Any]:
-        """Yields dicts of column and tensor, on the device that this worker trains on.
+    ) -> Passes:
+        """Returns dicts of column and tensor, on the device that this worker trains on.
 
         dtypes: a torch.dtype, or a dict of column and dtype. device: another one than "auto".
         collate_fn: makes a batch of the dict of NumPy arrays, instead of dtypes.
@@ -91,7 +109,7 @@ class DataIterator:
         make = self._batches(batch_size, drop_last, local_shuffle_buffer_size, local_shuffle_seed)
         tensors = importlib.import_module("ray.train.data.tensors")
         convert = tensors.Converter(device, dtypes, collate_fn, pin_memory)
-        return ahead(lambda: map(convert, make()), _count("prefetch_batches", prefetch_batches))
+        return _converted(convert, make, prefetch_batches)
 
     def _batches(
         self, batch_size: int | None, drop_last: bool, buffer_size: int | None, seed: int | None
@@ -110,9 +128,11 @@ class DataIterator:
         return make
 
 
-def _count(name: str, value: Any) -> int:
-    checks.check_whole_number("iter_batches", name, value, 0)
-    return value
+def _converted(
+    convert: Callable[[Block], Any], make: Callable[[], Iterator[Block]], prefetch_batches: Any
+) -> Passes:
+    checks.check_whole_number("iter_batches", "prefetch_batches", prefetch_batches, 0)
+    return Passes(lambda: ahead(lambda: map(convert, make()), prefetch_batches))
 
 
 def _converter(batch_format: str | None) -> Callable[[Block], Any]:
