@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <filesystem>
 
@@ -66,9 +67,7 @@ Result<size_t> skip_global_options(const Words& words) {
       value = words[at];
     }
     std::string level = value;
-    std::transform(level.begin(), level.end(), level.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    for (char& c : level) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (name == "--logging-level" &&
         std::find(kLevels.begin(), kLevels.end(), level) == kLevels.end()) {
       return make_error(

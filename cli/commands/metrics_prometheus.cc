@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/json_text.h"
+#include "common/base/program.h"
 #include "common/net/listen.h"
 #include "common/tls/tls.h"
 #include "launch/node/launch.h"
@@ -83,20 +84,13 @@ std::optional<launch::StartedProcess> running(const Place& place) {
 }
 
 Status check_program(const std::string& given) {
-  std::error_code ignored;
-  if (given.empty() || (fs::is_regular_file(given, ignored) && ::access(given.c_str(), X_OK) == 0))
-    return {};
+  if (given.empty() || why_not_runnable(given) == 0) return {};
   return make_error(Code::kInvalid, fmt::format("--prometheus {}: not an executable file", given));
 }
 
 Result<std::string> program_on_path() {
-  std::istringstream directories(environment("PATH"));
-  std::error_code ignored;
-  for (std::string directory; std::getline(directories, directory, ':');) {
-    std::string candidate = directory + "/prometheus";
-    if (fs::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0)
-      return candidate;
-  }
+  std::string found = find_program("prometheus", environment("PATH"));
+  if (!found.empty()) return found;
   return make_error(
       Code::kNotFound,
       "there is no `prometheus` on the PATH, and this command downloads nothing: install it "

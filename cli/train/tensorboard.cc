@@ -23,6 +23,7 @@
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/fd.h"
+#include "common/base/program.h"
 #include "common/base/utf8.h"
 
 namespace rt::cli {
@@ -86,18 +87,6 @@ int wait_for(pid_t pid) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
   return status;
-}
-
-// The program of this name in the directories of PATH; empty if there is none.
-std::string on_path(const std::string& name) {
-  const std::string path = environment("PATH");
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find(':', at), path.size());
-    const std::string candidate = path.substr(at, end - at) + "/" + name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-    at = end + 1;
-  }
-  return "";
 }
 
 // The interpreter that the first line of a script names; empty if it is none of Python.
@@ -171,7 +160,7 @@ std::string tensorboard_url(const std::string& line) {
 
 Result<std::string> tensorboard_python(const std::string& wanted) {
   std::string python = wanted;
-  if (python.empty()) python = interpreter_of(on_path("tensorboard"));
+  if (python.empty()) python = interpreter_of(find_program("tensorboard", environment("PATH")));
   if (python.empty()) python = kPython;
   auto started = spawn_piped({python, "-c", kCheck}, STDOUT_FILENO);
   if (!started)

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,11 +15,11 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/program.h"
 #include "common/base/rng.h"
 #include "common/config/misspelt_variables.h"
 #include "common/config/settings.h"
@@ -116,15 +115,6 @@ std::string tail_of(const std::string& path) {
   return std::string(trimmed(tail));
 }
 
-// Says why the program at `path` cannot be run, as an error number; 0 if it can.
-int why_not_runnable(const std::string& path) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return errno;
-  if (S_ISDIR(info.st_mode)) return EISDIR;
-  if (!S_ISREG(info.st_mode)) return EACCES;
-  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
-}
-
 // The path without the current directory, which is another one where the path is used. Links stay,
 // because the interpreter of a virtual environment is a link that says where the environment is.
 std::string absolute_path(const std::string& path) {
@@ -133,20 +123,17 @@ std::string absolute_path(const std::string& path) {
   return error ? path : found;
 }
 
-// Finds a program as a shell does: a name with a slash is a path, any other is looked for in the
-// directories of PATH. The error says only why there is none.
-Result<std::string> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    if (const int why = why_not_runnable(name); why != 0)
-      return make_error(Code::kInvalid, strerror(why));
-    return absolute_path(name);
+// The absolute path of a program: a name with a slash is a path, any other is looked for in PATH.
+// The error says only why there is none.
+Result<std::string> program_at(const std::string& name) {
+  std::string path = name;
+  if (name.find('/') == std::string::npos) {
+    path = find_program(name, environment("PATH"));
+    if (path.empty()) return make_error(Code::kInvalid, "no directory of PATH has it");
   }
-  std::istringstream directories(environment("PATH"));
-  for (std::string directory; std::getline(directories, directory, ':');) {
-    const std::string path = (directory.empty() ? "." : directory) + "/" + name;
-    if (why_not_runnable(path) == 0) return absolute_path(path);
-  }
-  return make_error(Code::kInvalid, "no directory of PATH has it");
+  if (const int why = why_not_runnable(path); why != 0)
+    return make_error(Code::kInvalid, strerror(why));
+  return absolute_path(path);
 }
 
 // The last words of a daemon: from its stderr if it wrote anything there (its reason to end), else
@@ -262,7 +249,7 @@ class NodeStarter {
       python_ = "/usr/bin/python3";
       return {};
     }
-    auto found = find_program(python_);
+    auto found = program_at(python_);
     if (!found)
       return make_error(
           Code::kInvalid,

@@ -1,17 +1,29 @@
-"""Generators with a limit, whose producers wait until their items are taken: dropped or repeated at
-awkward moments."""
+"""Generators with a limit, whose producers wait until their items are taken, when they are dropped
+or repeated."""
 
 import os
 import signal
+
+import pytest
 
 import ray
 from ray.util.state import list_tasks
 from waiting import touch, until, wait_for
 
 
-def test_a_generator_that_is_dropped_before_its_first_item_goes_on(no_cluster, tmp_path):
+@pytest.fixture(autouse=True)
+def two_cpus(no_cluster):
     ray.init(num_cpus=2)
-    go, ended = str(tmp_path / "go"), str(tmp_path / "ended")
+
+
+def awaits_consumer():
+    """Whether a task of the cluster waits until its items are taken."""
+    return any("consumer" in (task.waits_for or "") for task in list_tasks(detail=True))
+
+
+@pytest.mark.parametrize("has_item", [False, True])
+def test_the_producer_of_a_dropped_generator_goes_on(tmp_path, has_item):
+    go, ended = tmp_path / "go", tmp_path / "ended"
 
     @ray.remote(_generator_backpressure_num_objects=1)
     def numbers():
@@ -20,27 +32,38 @@ def test_a_generator_that_is_dropped_before_its_first_item_goes_on(no_cluster, t
         touch(ended)
 
     generator = numbers.remote()
+    if has_item:
+        touch(go)
+        until(awaits_consumer)
     del generator
     touch(go)
-    until(lambda: os.path.exists(ended))
+    until(ended.exists)
 
 
-def test_a_repeated_generator_at_its_limit_hears_of_its_consumer(no_cluster, tmp_path):
-    ray.init(num_cpus=2)
+def test_a_limit_outlives_a_worker(tmp_path):
+    first = tmp_path / "first"
 
+    @ray.remote(_generator_backpressure_num_objects=2, max_retries=1)
+    def numbers():
+        for i in range(6):
+            if i == 3 and not first.exists():
+                touch(first)
+                os._exit(1)
+            yield i
+
+    assert [ray.get(item) for item in numbers.remote()] == list(range(6))
+
+
+def test_a_repeated_generator_at_its_limit_hears_of_its_consumer(tmp_path):
     @ray.remote(_generator_backpressure_num_objects=2, max_retries=1)
     def numbers():
         (tmp_path / f"pid{len(os.listdir(tmp_path))}").write_text(str(os.getpid()))
         yield from range(6)
 
     generator = numbers.remote()
-
-    def awaits_consumer():
-        return any("consumer" in (task.waits_for or "") for task in list_tasks(detail=True))
-
     until(awaits_consumer)
     # Both items that the limit allows have arrived, and none is taken.
     os.kill(int((tmp_path / "pid0").read_text()), signal.SIGKILL)
-    until(lambda: os.path.exists(tmp_path / "pid1"))
+    until((tmp_path / "pid1").exists)
     until(awaits_consumer)
     assert [ray.get(item) for item in generator] == list(range(6))

@@ -341,35 +341,6 @@ def test_a_waiting_producer_lends_its_cpu_and_hears_of_cancel(tmp_path):
         ray.get(next(generator))
 
 
-def test_a_waiting_producer_whose_generator_is_dropped_goes_on(tmp_path):
-    started, ended = str(tmp_path / "started"), str(tmp_path / "ended")
-
-    @ray.remote(_generator_backpressure_num_objects=1)
-    def f():
-        touch(started)
-        yield from range(50)
-        touch(ended)
-
-    generator = f.remote()
-    wait_for(started)
-    del generator
-    wait_for(ended)
-
-
-def test_a_limit_outlives_a_worker(tmp_path):
-    first = str(tmp_path / "first")
-
-    @ray.remote(_generator_backpressure_num_objects=2, max_retries=1)
-    def f():
-        for i in range(6):
-            if i == 3 and not os.path.exists(first):
-                touch(first)
-                os._exit(1)
-            yield i
-
-    assert values(f.remote()) == list(range(6))
-
-
 def test_limits_of_an_actor_count_all_its_streams(tmp_path):
     @ray.remote(max_concurrency=4, _actor_generator_backpressure_num_objects=4)
     class A:

@@ -85,7 +85,8 @@ void GeneratorStream::attempt_sent(std::weak_ptr<Link> link, uint32_t seq, uint3
 // of its limit has been taken.
 std::optional<uint32_t> GeneratorStream::acknowledge() {
   uint32_t taken = this->taken();
-  if (limit_ == 0 || taken == acknowledged_) return {};
+  // A producer that has ended waits for nobody.
+  if (limit_ == 0 || ended_ || taken == acknowledged_) return {};
   if (limit_ > 0 && taken != kAllItems) {
     int64_t limit = limit_;
     bool may_wait = static_cast<int64_t>(received_) - acknowledged_ >= limit;

@@ -77,13 +77,14 @@ bool WorkerStarts::failed(const WorkerKind& kind, const std::string& why, Now no
     backoffs_.erase(backoffs_.begin());
   Backoff& backoff = backoffs_[kind];
   backoff.why = why;
-  // Nothing of this kind was started since the failure that is counted last: this process was
-  // started beside that one, and one cause, such as the end of the fork server, may end them all.
-  if (now.steady_us < backoff.not_before_us)
-    return backoff.failures > settings_.worker_start_retries;
-  ++backoff.failures;
-  backoff.not_before_us = now.steady_us + std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(
-                                                                      backoff.failures - 1, 10));
+  // Otherwise nothing of this kind was started since the failure that is counted last: this process
+  // was started beside that one, and one cause, such as the end of the fork server, may end them
+  // all.
+  if (!backs_off(kind, now)) {
+    ++backoff.failures;
+    backoff.not_before_us = now.steady_us + std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(
+                                                                        backoff.failures - 1, 10));
+  }
   return backoff.failures > settings_.worker_start_retries;
 }
 

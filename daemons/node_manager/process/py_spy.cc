@@ -11,6 +11,9 @@
 #include <iterator>
 #include <string_view>
 
+#include "common/base/environment.h"
+#include "common/base/program.h"
+
 namespace rt::node {
 namespace {
 
@@ -20,20 +23,6 @@ constexpr size_t kAtOnce = 8;
 // program takes time, but a client does not wait forever.
 constexpr int64_t kBeyondDurationUs = 30'000'000;
 constexpr size_t kMaxMessage = 2000;
-
-// Returns the path of an executable file `name` on PATH or in the directory `last`, or an empty
-// string.
-std::string find_program(const std::string& name, const std::string& last) {
-  const char* path = std::getenv("PATH");
-  std::string directories = (path ? std::string(path) : "") + ":" + last;
-  for (std::string_view rest = directories; !rest.empty();) {
-    std::string_view one = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    std::string candidate = std::string(one) + "/" + name;
-    if (!one.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
-}
 
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -77,7 +66,10 @@ void PySpy::run(const proto::PySpyRequest& request, Done done) {
   Run run;
   run.request = request;
   run.done = std::move(done);
-  run.program = find_program("py-spy", options_.python.substr(0, options_.python.rfind('/')));
+  std::string directories = environment("PATH");
+  if (!directories.empty()) directories += ':';
+  directories += options_.python.substr(0, options_.python.rfind('/'));
+  run.program = find_program("py-spy", directories);
   const uint64_t number = next_++;
   const bool full = runs_.size() >= kAtOnce;
   const std::string program = runs_.emplace(number, std::move(run)).first->second.program;
@@ -142,7 +134,7 @@ void PySpy::exited(uint64_t number, int status) {
     said = WIFSIGNALED(status) ? fmt::format("it was killed by signal {}", WTERMSIG(status))
                                : fmt::format("it ended with exit code {}", WEXITSTATUS(status));
   if (!tells_of_missing_rights(said)) return finish(number, PySpyReply::FAILED, "py-spy: " + said);
-  if (run.with_sudo || options_.is_root || find_program("sudo", "").empty())
+  if (run.with_sudo || options_.is_root || find_program("sudo", environment("PATH")).empty())
     return finish(number, PySpyReply::NOT_PERMITTED, "py-spy: " + said);
   for (const char* what : {"out", "err", "profile"}) ::unlink(file(number, what).c_str());
   run.with_sudo = true;

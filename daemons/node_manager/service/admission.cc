@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 
 namespace rt::node {
+
 Admission::Admission(const NodeManagerOptions& options, Parts node)
     : options_(options),
       node_(std::move(node)),
