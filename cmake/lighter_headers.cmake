@@ -1,6 +1,7 @@
-# Copies of two third-party headers without parts that every file with the header would pay for and
-# that the project does not use. They are in build/headers, before the original ones. A header that
-# is not written as expected, because the library is another version, is used as it is.
+# Copies of third-party headers that are cheaper to compile: without parts that every file with the
+# header would pay for and that the project does not use, or with one more function in place of many
+# instances of a template. They are in build/headers, before the original ones. A header that is not
+# written as expected, because the library is another version, is used as it is.
 set(RT_LIGHTER_HEADERS ${CMAKE_BINARY_DIR}/headers)
 include_directories(BEFORE ${RT_LIGHTER_HEADERS})
 
@@ -37,6 +38,20 @@ foreach(call "parse(s, s + n)" "json_pointer(std::string(s, n))")
   rt_replace("{\n    return nlohmann::json::${call};\n}" "= delete;")
 endforeach()
 rt_lighter_header(nlohmann/json.hpp "${rt_original}")
+
+# nlohmann/detail/json_ref.hpp, the element of an initializer list, with a constructor for literals:
+# GCC would instantiate the general constructor, and what it calls, for each length of a key.
+find_file(RT_JSON_REF_HEADER nlohmann/detail/json_ref.hpp PATHS ${rt_json_include} REQUIRED)
+file(READ ${RT_JSON_REF_HEADER} rt_original)
+set(rt_text "${rt_original}")
+set(rt_expected TRUE)
+set(rt_general_constructor "    template <\n        class... Args,\n")
+rt_replace("${rt_general_constructor}" "    json_ref(const char* text)
+        : owned_value(typename value_type::string_t(text))
+    {}
+
+${rt_general_constructor}")
+rt_lighter_header(nlohmann/detail/json_ref.hpp "${rt_original}")
 
 # boost/system/result.hpp without the functions that throw a result's std::error_code or
 # boost::system::error_code; ours hold rt::Error. With these functions the header has Boost's error

@@ -42,11 +42,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "common/base/byte_reader.h"
-#include "common/base/bytes.h"
 
 namespace rt::worker::wire {
 
@@ -81,12 +82,26 @@ enum class TaskStatus : uint8_t {
 class Writer {
  public:
   explicit Writer(std::string& out) : out_(out) {}
-  template <class T>
-  void number(T value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  // Numbers and ids, one after the other. Each call appends once: fields that follow each other are
+  // cheapest in one call.
+  template <class... T>
+  void fields(const T&... values) {
+    static_assert((std::has_unique_object_representations_v<T> && ...));
+    char packed[(sizeof(T) + ...)];
+    char* at = packed;
+    ((std::memcpy(at, &values, sizeof values), at += sizeof values), ...);
+    out_.append(packed, sizeof packed);
   }
   void bytes(std::string_view b) { out_.append(b); }
-  void bytes(Bytes b) { out_.append(reinterpret_cast<const char*>(b.data()), b.size()); }
+  // Bytes after their length: of 16 bits for names and addresses, of 32 bits for a value in place.
+  void text(std::string_view b) {
+    fields(static_cast<uint16_t>(b.size()));
+    bytes(b);
+  }
+  void inline_value(std::string_view encoded) {
+    fields(ValuePlace::kInline, static_cast<uint32_t>(encoded.size()));
+    bytes(encoded);
+  }
 
  private:
   std::string& out_;

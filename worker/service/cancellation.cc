@@ -35,9 +35,8 @@ Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
     if (!channel) return;
     Link& link = link_of(*channel);
     wire::Writer writer(link.connection->begin_flat(wire::kCancel));
-    writer.number(task->seq);
-    writer.number(static_cast<uint8_t>((force ? wire::kCancelForce : 0) |
-                                       (recursive ? wire::kCancelRecursive : 0)));
+    writer.fields(task->seq, static_cast<uint8_t>((force ? wire::kCancelForce : 0) |
+                                                  (recursive ? wire::kCancelRecursive : 0)));
     link.connection->end_flat();
     link.connection->flush();
   };

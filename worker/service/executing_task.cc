@@ -113,9 +113,7 @@ namespace {
 // A value on the wire that is in the frame itself.
 void append_inline(std::string& out, const ValueParts& parts, std::string_view packed,
                    size_t size) {
-  wire::Writer writer(out);
-  writer.number(wire::ValuePlace::kInline);
-  writer.number(static_cast<uint32_t>(size));
+  wire::Writer(out).fields(wire::ValuePlace::kInline, static_cast<uint32_t>(size));
   append_value(out, parts, packed, size);
 }
 
@@ -139,16 +137,11 @@ void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const 
     const std::string error = encode_error(system_error(
         sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
                                          spec().name(), sealed.error().message)));
-    writer.number(wire::ValuePlace::kInline);
-    writer.number(static_cast<uint32_t>(error.size()));
-    writer.bytes(error);
-    return;
+    return writer.inline_value(error);
   }
   stored_.emplace_back(make_object_id(task_->id, index), std::move(sealed->view.keepalive));
   hold_for_receiver(parts.contained);
-  writer.number(wire::ValuePlace::kInStore);
-  writer.number(sealed->size);
-  writer.number(static_cast<uint32_t>(packed.size()));
+  writer.fields(wire::ValuePlace::kInStore, sealed->size, static_cast<uint32_t>(packed.size()));
   writer.bytes(packed);
 }
 

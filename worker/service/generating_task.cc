@@ -24,9 +24,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
     return make_error(Code::kUnavailable, "the caller of this generator is gone");
   if (value.kind == ValueKind::kError) reply_.set_error(encode_plain(value));
   std::string body;
-  wire::Writer writer(body);
-  writer.number(task_->seq);
-  writer.number(items_yielded_);
+  wire::Writer(body).fields(task_->seq, items_yielded_);
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
   parts_.execution.frames().send(task_->link, wire::kItems, body, take_lent(), false);

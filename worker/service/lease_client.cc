@@ -40,19 +40,15 @@ void LeaseClient::push_task(const Lease& lease, const Task& task) {
 void LeaseClient::take_back(const Lease& lease, int count) {
   Link& link = link_of(*lease.channel);
   std::string& out = link.connection->begin_flat(wire::kTakeBack);
-  wire::Writer(out).number(static_cast<uint32_t>(count));
+  wire::Writer(out).fields(static_cast<uint32_t>(count));
   link.connection->end_flat();
   link.connection->flush();
 }
 
 void LeaseClient::write_gpus(Link& link, const std::vector<std::string>& names) {
   wire::Writer writer(link.connection->begin_flat(wire::kTasks));
-  writer.number(wire::kGpuRecord);
-  writer.number(static_cast<uint16_t>(names.size()));
-  for (const std::string& name : names) {
-    writer.number(static_cast<uint16_t>(name.size()));
-    writer.bytes(name);
-  }
+  writer.fields(wire::kGpuRecord, static_cast<uint16_t>(names.size()));
+  for (const std::string& name : names) writer.text(name);
   link.connection->end_flat();
   link.gpus_sent = !names.empty();
 }

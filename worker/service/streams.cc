@@ -85,8 +85,7 @@ void Streams::acknowledge(GeneratorStream& stream) {
   auto taken = stream.acknowledge();
   if (!taken) return;
   wire::Writer writer(link->connection->begin_flat(wire::kItemsTaken));
-  writer.number(stream.seq);
-  writer.number(*taken);
+  writer.fields(stream.seq, *taken);
   link->connection->end_flat();
   link->connection->flush();
 }

@@ -126,13 +126,11 @@ void Submission::task_ready(Task* task) {
 namespace {
 
 void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
-  writer.number(entry.size);
-  writer.number(static_cast<uint16_t>(entry.details().locations.size()));
+  writer.fields(entry.size, static_cast<uint16_t>(entry.details().locations.size()));
   for (const auto& location : entry.details().locations) {
-    writer.bytes(location.node.view());
-    writer.number(static_cast<uint16_t>(location.ip.size()));
-    writer.bytes(location.ip);
-    writer.number(static_cast<int32_t>(location.port));
+    writer.fields(location.node);
+    writer.text(location.ip);
+    writer.fields(static_cast<int32_t>(location.port));
   }
 }
 
@@ -151,36 +149,26 @@ void Submission::write_task(Link& link, const Task& task) {
   if (link.templates_sent.size() <= id) link.templates_sent.resize(id + 1);
   if (!link.templates_sent[id]) {
     link.templates_sent[id] = true;
-    writer.number(wire::kTemplateRecord);
-    writer.number(id);
-    writer.number(static_cast<uint32_t>(task.function->serialized.size()));
+    writer.fields(wire::kTemplateRecord, id,
+                  static_cast<uint32_t>(task.function->serialized.size()));
     writer.bytes(task.function->serialized);
   }
   if (TaskId parent = parent_of(task); parent != link.parent_sent) {
-    writer.number(wire::kParentRecord);
-    writer.bytes(parent.view());
+    writer.fields(wire::kParentRecord, parent);
     link.parent_sent = parent;
   }
-  writer.number(wire::kTaskRecord);
-  writer.number(task.seq);
-  writer.number(id);
-  writer.bytes(task.id.view());
-  writer.number(task.attempt);
-  writer.number(task.created_us);
+  writer.fields(wire::kTaskRecord, task.seq, id, task.id, task.attempt, task.created_us);
   if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
     GeneratorStream* stream = parts_.streams.find(task.id);
     const uint32_t taken = stream ? stream->taken() : kAllItems;
-    writer.number(stream ? stream->received() : 0);
-    writer.number(taken);
+    writer.fields(stream ? stream->received() : 0, taken);
     if (stream) stream->attempt_sent(link.weak_from_this(), task.seq, taken);
   }
-  writer.number(static_cast<uint32_t>(task.args.size()));
+  writer.fields(static_cast<uint32_t>(task.args.size()));
   size_t inlined = 0;
   for (const Task::Arg& arg : task.args) {
     if (!arg.ref) {
-      writer.number(wire::ValuePlace::kInline);
-      writer.number(arg.size);
-      writer.bytes(std::string_view(task.inlined).substr(arg.offset, arg.size));
+      writer.inline_value(std::string_view(task.inlined).substr(arg.offset, arg.size));
       continue;
     }
     const auto& entry = entry_of(arg.ref);
@@ -189,18 +177,13 @@ void Submission::write_task(Link& link, const Task& task) {
     if (entry.state == ObjectState::kInMemory &&
         inlined + entry.blob.size <= wire::kMaxInlinedBytes) {
       inlined += entry.blob.size;
-      writer.number(wire::ValuePlace::kInline);
-      writer.number(static_cast<uint32_t>(entry.blob.size));
-      writer.bytes(entry.blob.bytes());
+      writer.inline_value(as_view(entry.blob.bytes()));
       continue;
     }
     bool in_store = entry.state != ObjectState::kInMemory;
-    writer.number(in_store ? wire::ValuePlace::kInStore : wire::ValuePlace::kAtOwner);
-    writer.bytes(entry.id.view());
+    writer.fields(in_store ? wire::ValuePlace::kInStore : wire::ValuePlace::kAtOwner, entry.id);
     if (in_store) write_locations(writer, entry);
-    std::string owner = parts_.objects.owner_of(entry).SerializeAsString();
-    writer.number(static_cast<uint16_t>(owner.size()));
-    writer.bytes(owner);
+    writer.text(parts_.objects.owner_of(entry).SerializeAsString());
   }
   link.connection->end_flat();
 }
@@ -214,7 +197,7 @@ void Submission::copy_ended(const Template& copy) { parts_.groups.task_ended(cop
 
 void Submission::announce_recording(Link& link) {
   if (!parts_.recorder.profiles() || std::exchange(link.recording_announced, true)) return;
-  wire::Writer(link.connection->begin_flat(wire::kTasks)).number(wire::kRecordedRecord);
+  wire::Writer(link.connection->begin_flat(wire::kTasks)).fields(wire::kRecordedRecord);
   link.connection->end_flat();
 }
 

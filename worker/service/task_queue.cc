@@ -101,15 +101,9 @@ bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
 
 void return_unstarted(const IncomingTask& task, std::string_view why) {
   wire::Writer writer(task.link->connection->begin_flat(wire::kReplies));
-  writer.number(task.seq);
-  writer.number(wire::TaskStatus::kNotStarted);
-  writer.number(uint32_t{0});
-  writer.number(static_cast<uint32_t>(why.empty() ? 0 : 1));
-  if (!why.empty()) {
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(why.size()));
-    writer.bytes(why);
-  }
+  writer.fields(task.seq, wire::TaskStatus::kNotStarted, uint32_t{0},
+                static_cast<uint32_t>(why.empty() ? 0 : 1));
+  if (!why.empty()) writer.inline_value(why);
   task.link->connection->end_flat();
 }
 

@@ -16,11 +16,9 @@ class TaskReply {
   void begin(uint32_t seq, wire::TaskStatus status, int64_t duration_us, size_t count) {
     begun_ = true;
     bytes_.clear();
-    wire::Writer writer(bytes_);
-    writer.number(seq);
-    writer.number(status);
-    writer.number(static_cast<uint32_t>(std::min<int64_t>(duration_us, UINT32_MAX)));
-    writer.number(static_cast<uint32_t>(count));
+    wire::Writer(bytes_).fields(seq, status,
+                                static_cast<uint32_t>(std::min<int64_t>(duration_us, UINT32_MAX)),
+                                static_cast<uint32_t>(count));
   }
   bool begun() const { return begun_; }
   std::string& bytes() { return bytes_; }
@@ -33,10 +31,7 @@ class TaskReply {
   // The same, and the error is the only value of the reply.
   void fail(std::string error) {
     set_error(std::move(error));
-    wire::Writer writer(bytes_);
-    writer.number(wire::ValuePlace::kInline);
-    writer.number(static_cast<uint32_t>(error_.size()));
-    writer.bytes(error_);
+    wire::Writer(bytes_).inline_value(error_);
   }
   bool failed() const { return failed_; }
   const std::string& error() const { return error_; }

@@ -123,12 +123,9 @@ class HeldFramesTest : public ::testing::Test {
     const std::string owner = address.SerializeAsString();
     std::string packed;
     worker::wire::Writer refs(packed);
-    refs.number(uint16_t{1});
-    refs.number(static_cast<uint32_t>(owner.size()));
+    refs.fields(uint16_t{1}, static_cast<uint32_t>(owner.size()));
     refs.bytes(owner);
-    refs.number(uint32_t{1});
-    refs.bytes(object_.view());
-    refs.number(uint16_t{0});
+    refs.fields(uint32_t{1}, object_, uint16_t{0});
     ASSERT_TRUE(worker::unpack_refs(as_bytes(packed)));
     worker::ValueParts parts;
     parts.kind = worker::ValueKind::kRaw;
@@ -140,20 +137,15 @@ class HeldFramesTest : public ::testing::Test {
     spec.set_num_returns(1);
     const std::string function = spec.SerializeAsString();
     worker::wire::Writer writer(line.connection->begin_flat(worker::wire::kTasks));
-    writer.number(worker::wire::kTemplateRecord);
-    writer.number(uint32_t{0});
-    writer.number(static_cast<uint32_t>(function.size()));
+    const uint32_t function_number = 0, sequence_number = 1, arguments = 1;
+    const uint8_t attempt = 0;
+    const int64_t submitted_us = 0;
+    writer.fields(worker::wire::kTemplateRecord, function_number,
+                  static_cast<uint32_t>(function.size()));
     writer.bytes(function);
-    writer.number(worker::wire::kTaskRecord);
-    writer.number(uint32_t{1});  // sequence number
-    writer.number(uint32_t{0});  // template
-    writer.bytes(make_task_id(2, job_id_from_int(1)).view());
-    writer.number(uint8_t{0});  // attempt
-    writer.number(int64_t{0});  // time of the submission
-    writer.number(uint32_t{1});
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(value.size()));
-    writer.bytes(value);
+    writer.fields(worker::wire::kTaskRecord, sequence_number, function_number,
+                  make_task_id(2, job_id_from_int(1)), attempt, submitted_us, arguments);
+    writer.inline_value(value);
     line.connection->end_flat();
     line.connection->flush();
   }

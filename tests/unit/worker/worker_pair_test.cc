@@ -366,10 +366,9 @@ TEST(WorkerPair, ItemsOfATaskThatIsNotInFlightCloseTheConnectionAndDoNothingElse
   until([&] { return connection != nullptr; });
   connection->set_closed_handler([&](const Error&) { closed = true; });
   worker::wire::Writer writer(connection->begin_flat(worker::wire::kItems));
-  writer.number(uint32_t{1});
-  writer.number(uint32_t{0});
-  writer.number(uint8_t{0});
-  writer.number(uint32_t{0});
+  const uint32_t sequence_number = 1, item = 0;
+  writer.fields(sequence_number, item);
+  writer.inline_value("");
   connection->end_flat();
   connection->flush();
   until([&] { return closed; });
