@@ -83,7 +83,7 @@ class Controller:
         kind."""
         request = json.loads(text)
         if request.get("steps") == 404:
-            raise ValueError("the run has no ranks 9: its ranks are 0 to 1")
+            raise ValueError("the run has no rank 9: its ranks are 0 to 1")
         if request.get("steps") == 500:
             raise RuntimeError("another profile is under way")
         if request.get("steps") == 600:

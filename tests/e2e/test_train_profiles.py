@@ -113,7 +113,7 @@ def test_wrong_options_are_refused(made):
 
 def test_what_the_controller_refuses(made, over_http):
     for steps, words in (
-        (404, "the run has no ranks 9: its ranks are 0 to 1"),
+        (404, "the run has no rank 9: its ranks are 0 to 1"),
         (500, "another profile is under way"),
         (600, "command train_profile failed: Defect: of a program"),
     ):

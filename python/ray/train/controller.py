@@ -20,6 +20,7 @@ from typing import Any
 
 from ray.train import events as ev
 from ray.train.errors import WorkerGroupStartupTimeoutError
+from ray.train.ranks import named_ranks
 from ray.train.report_book import ReportBook
 
 # Failures of other ranks within so many seconds count as the same failure, because a broken
@@ -322,7 +323,7 @@ class RunMachine:
         do(
             ev.Say(
                 "warning",
-                f"Nodes of ranks {', '.join(map(str, ranks))} are being drained; the group runs on "
+                f"Nodes of {named_ranks(ranks)} are being drained; the group runs on "
                 f"for {max(0.0, end - now):.0f} s at most.",
             )
         )

@@ -7,6 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 
+# A message or a record names at most so many ranks.
+MOST_RANKS_SHOWN = 20
+
+
+def named_ranks(ranks: Sequence[int]) -> str:
+    """Returns "rank 3" or "ranks 0, 3" for a message; of many ranks it names only the first."""
+    shown = ", ".join(map(str, ranks[:MOST_RANKS_SHOWN]))
+    left_out = len(ranks) - MOST_RANKS_SHOWN
+    more = f" and {left_out} more" if left_out > 0 else ""
+    return f"rank{'' if len(ranks) == 1 else 's'} {shown}{more}"
+
+
 @dataclass(frozen=True)
 class WorkerInfo:
     """One worker of a group. Its ranks are -1 until assign_ranks() has dealt them."""

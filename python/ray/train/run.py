@@ -27,7 +27,7 @@ from ray.train.room import possible_workers
 from ray.train.run_metrics import RunMetrics
 from ray.train.spec import RunSpec
 from ray.train.state import RunRecord
-from ray.train.synchronization import ranks_text
+from ray.train.ranks import named_ranks
 
 logger = logging.getLogger("ray.train")
 
@@ -323,7 +323,7 @@ class Run:
         for rank, failure in action.failures.items():
             texts.setdefault(failure.traceback or failure.summary, []).append(rank)
         for text, ranks in list(texts.items())[:_MOST_SHOWN]:
-            logger.error("Rank %s failed: %s", ranks_text(ranks), text)
+            logger.error("%s failed: %s", named_ranks(ranks).capitalize(), text)
         if len(texts) > _MOST_SHOWN:
             logger.error("%d more ranks failed in other ways.", len(texts) - _MOST_SHOWN)
         if self._spec.callbacks:

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from typing import Any, Callable
 
+from ray.train.ranks import MOST_RANKS_SHOWN, named_ranks
 from ray.train.session import DONE, FAILED, LATE, MISSED
 
 logger = logging.getLogger("ray.train")
@@ -28,15 +29,6 @@ _RELAXED = ("report", "get_preemption_info")
 # So many meetings are kept for a rank that has missed them. A rank that is further behind waits for
 # the end of its group.
 _MISSED_KEPT = 10_000
-# A message or a record names at most so many ranks.
-_RANKS_SHOWN = 20
-
-
-def ranks_text(ranks: list[int]) -> str:
-    """Returns ranks as text for a message; of many ranks only the first."""
-    shown = ", ".join(map(str, ranks[:_RANKS_SHOWN]))
-    left_out = len(ranks) - _RANKS_SHOWN
-    return shown + (f" and {left_out} more" if left_out > 0 else "")
 
 
 class SynchronizationActor:
@@ -123,8 +115,7 @@ class SynchronizationActor:
             return
         _, waiting = self._missing()
         self._broken = (
-            f"The function of ranks {ranks_text(gone)} has returned while others wait for these "
-            f"ranks: {waiting}. All ranks must make the same calls of report() and of "
+            f"The function of {named_ranks(gone)} has returned while others wait: {waiting}. All ranks must make the same calls of report() and of "
             "ray.train.collective, equally often."
         )
         meeting = self._meeting
@@ -172,7 +163,7 @@ class SynchronizationActor:
             for rank, name in sorted(self._present.items()):
                 by_call.setdefault(name, []).append(rank)
             called = "; ".join(
-                f"{name}() by ranks {ranks_text(ranks)}" for name, ranks in by_call.items()
+                f"{name}() by {named_ranks(ranks)}" for name, ranks in by_call.items()
             )
             # Later meetings would mix calls that do not belong together.
             self._broken = (
@@ -207,10 +198,10 @@ class SynchronizationActor:
         return [rank for rank in range(self._size) if rank not in self._present]
 
     def _missing(self) -> tuple[str, str]:
-        missing = ranks_text(self._missing_ranks())
+        missing = named_ranks(self._missing_ranks())
         waiting = "; ".join(
             f"rank {rank} in {call}()"
-            for rank, call in sorted(self._present.items())[:_RANKS_SHOWN]
+            for rank, call in sorted(self._present.items())[:MOST_RANKS_SHOWN]
         )
         return missing, waiting
 
@@ -218,7 +209,7 @@ class SynchronizationActor:
         missing, waiting = self._missing()
         loop = asyncio.get_running_loop()
         logger.warning(
-            "Ranks have been waiting for %.0f s for ranks %s, which have not come (%s). All ranks "
+            "Ranks have been waiting for %.0f s for %s, which have not come (%s). All ranks "
             "must make the same calls of report() and of ray.train.collective. `rayctl train show` "
             "says where each rank is.",
             loop.time() - began,
@@ -227,8 +218,8 @@ class SynchronizationActor:
         )
         if self._tell is not None:
             since = time.time_ns() - int((loop.time() - began) * 1e9)
-            missing_ranks = self._missing_ranks()[:_RANKS_SHOWN]
-            present = sorted(self._present.items())[:_RANKS_SHOWN]
+            missing_ranks = self._missing_ranks()[:MOST_RANKS_SHOWN]
+            present = sorted(self._present.items())[:MOST_RANKS_SHOWN]
             calls = {str(rank): call for rank, call in present}
             self._told = True
             self._tell({"since_time_ns": since, "missing_ranks": missing_ranks, "calls": calls})
@@ -237,7 +228,7 @@ class SynchronizationActor:
     def _give_up(self):
         missing, waiting = self._missing()
         text = (
-            f"Ranks {missing} did not come within {self._timeout_s:g} s "
+            f"{missing.capitalize()} did not come within {self._timeout_s:g} s "
             f"(RAY_TRAIN_COLLECTIVE_TIMEOUT_S); waiting: {waiting}."
         )
         meeting = self._meeting

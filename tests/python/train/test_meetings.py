@@ -124,7 +124,7 @@ async def test_ranks_do_not_wait_for_one_whose_function_has_returned(meetings):
     await meetings.returned(1)
     for call in (*calls, await meetings.call(0, "barrier")):
         word, text = call.result()
-        assert word == FAILED and "function of ranks 1 has returned" in text
+        assert word == FAILED and "function of rank 1 has returned" in text
     assert "rank 0 in report(); rank 2 in report()" in text
 
 

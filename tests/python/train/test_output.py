@@ -137,7 +137,7 @@ def test_a_rank_that_does_not_come_is_named(tmp_path):
         """,
     )
     with process:
-        warning = "for ranks 1, which have not come (rank 0 in report())"
+        warning = "for rank 1, which have not come (rank 0 in report())"
         assert any(warning in line for line in process.stderr)
         pipe.open("w").close()
         process.communicate(timeout=60)

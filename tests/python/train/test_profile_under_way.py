@@ -49,7 +49,7 @@ def test_the_next_steps_of_a_run(under_way, tmp_path):
 def test_wrong_requests(under_way):
     with under_way() as run:
         for request, words in (
-            ({"ranks": [0, 7]}, "the run has no ranks 7: its ranks are 0 to 1"),
+            ({"ranks": [0, 7]}, "the run has no rank 7: its ranks are 0 to 1"),
             ({"steps": 0}, "steps=0"),
             ({"stepz": 1}, "stepz"),
             ({"timeout_s": -1}, "timeout_s"),
@@ -155,5 +155,5 @@ def test_rayctl_prints_the_summary(under_way):
         answer = json.loads(out)
         assert [one["status"] for one in answer["ranks"]] == ["RECORDED", "RECORDED"]
         code, out, err = rayctl("train", "profile", "run", "--ranks=5")
-        assert code == 1 and "no ranks 5" in err
+        assert code == 1 and "no rank 5" in err
     assert run.error is None

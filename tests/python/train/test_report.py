@@ -230,7 +230,7 @@ def test_different_calls_at_the_same_time(fit):
     with pytest.raises(ray.train.WorkerGroupError) as caught:
         fit(function)
     for failure in caught.value.worker_failures.values():
-        assert "report() by ranks 0; barrier() by ranks 1" in str(failure)
+        assert "report() by rank 0; barrier() by rank 1" in str(failure)
 
 
 def test_a_rank_that_never_comes(fit, monkeypatch):
@@ -245,7 +245,7 @@ def test_a_rank_that_never_comes(fit, monkeypatch):
         fit(function)
     (failure,) = caught.value.worker_failures.values()
     assert isinstance(failure, TimeoutError)
-    assert "Ranks 1 did not come within 0.3 s" in str(failure)
+    assert "Rank 1 did not come within 0.3 s" in str(failure)
 
 
 def test_a_rank_that_returns_while_others_wait(fit):
@@ -257,7 +257,7 @@ def test_a_rank_that_returns_while_others_wait(fit):
     with pytest.raises(ray.train.WorkerGroupError) as caught:
         fit(function)
     (failure,) = caught.value.worker_failures.values()
-    assert "The function of ranks 1 has returned while others wait" in str(failure)
+    assert "The function of rank 1 has returned while others wait" in str(failure)
 
 
 def test_get_all_reported_checkpoints_gives_up_in_time(fit, tmp_path):

@@ -14,7 +14,7 @@ from ray.train.profiles.config import ProfileConfig
 from ray.train.profiles.files import folder_of
 from ray.train.profiles.order import FAILED, RECORDED, RECORDING, Order
 from ray.train.profiles.steps import MEANING
-from ray.train.synchronization import ranks_text
+from ray.train.ranks import named_ranks
 
 logger = logging.getLogger("ray.train")
 
@@ -133,7 +133,7 @@ class Profiles:
         unknown = [rank for rank in chosen if rank not in workers]
         if unknown and not is_armed:
             raise ValueError(
-                f"the run has no ranks {ranks_text(unknown)}: its ranks are 0 to {len(workers) - 1}"
+                f"the run has no {named_ranks(unknown)}: its ranks are 0 to {len(workers) - 1}"
             )
         record = {
             "id": order.id,
@@ -253,7 +253,7 @@ class _Profile:
         stuck = [rank for rank, one in failed.items() if one.get("stuck")]
         if stuck:
             self.record["detail"] = (
-                f"ranks {ranks_text(stuck)} made no step within {self._order.timeout_s:g} s: "
+                f"{named_ranks(stuck)} made no step within {self._order.timeout_s:g} s: "
                 f"{MEANING}. Ask with a longer timeout if their steps take longer"
             )
             return
@@ -261,8 +261,7 @@ class _Profile:
         for rank, one in failed.items():
             texts.setdefault(one["detail"], []).append(rank)
         self.record["detail"] = "; ".join(
-            f"rank{'s' if len(ranks) > 1 else ''} {ranks_text(ranks)}: {text}"
-            for text, ranks in texts.items()
+            f"{named_ranks(ranks)}: {text}" for text, ranks in texts.items()
         )
 
 
