@@ -87,6 +87,8 @@ class CheckpointManager:
             ) from error
         self._recorded = text
         is_alone = self._claim is None or self._claim.get()
+        # Without locks, another run may be uploading to what looks unfinished here.
+        may_delete = self._claim is None or self._claim.is_exclusive
         if not is_alone:
             logger.warning(
                 "Another run with the name of this one is under way in its folder, %s. This run "
@@ -95,7 +97,7 @@ class CheckpointManager:
                 _OWN_NAME,
             )
         if found is None:
-            if is_alone:
+            if may_delete:
                 self._storage.delete_unfinished(())
             return False
         lost = [entry.dir_name for entry in found.entries if not self._exists(entry.dir_name)]
@@ -103,7 +105,7 @@ class CheckpointManager:
             raise CheckpointManagerInitializationError(
                 f"{place} names checkpoints that are not there: {', '.join(lost)}. {advice}"
             )
-        if is_alone:
+        if may_delete:
             self._storage.delete_unfinished({entry.dir_name for entry in found.entries})
         # The configuration may rank by another metric than the earlier run did.
         self._entries = sorted(found.entries, key=self._goodness)

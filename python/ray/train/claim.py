@@ -24,6 +24,8 @@ class FolderClaim:
         """Tries for so many seconds to get the claim."""
         self._file: BinaryIO | None = None
         self._has = True
+        # Whether no other run can have the claim.
+        self.is_exclusive = False
         path = storage.local_marker()
         if path is None:
             return
@@ -44,6 +46,7 @@ class FolderClaim:
         if not self._has:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.is_exclusive = True
             except BlockingIOError:
                 return False
             except OSError:

@@ -130,7 +130,7 @@ def report(
             f"{checkpoint_upload_mode!r}."
         )
     if checkpoint_dir_name is not None and session.storage is not None:
-        session.storage.check_name(checkpoint_dir_name)
+        checkpoint_dir_name = session.storage.checked_name(checkpoint_dir_name)
     session.report(
         Report(
             metrics=metrics,

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import sys
-import threading
 import time
 from typing import Any
 
@@ -163,18 +162,21 @@ def configure(component: str, level: int, fields: dict[str, Any], patch_print: b
 
 def _patch_print(app: JsonFile) -> None:
     """Makes print() write to the app file, too; lines that go to other files are left alone."""
-    lock = threading.Lock()
 
     def print_and_log(*values, sep=" ", end="\n", file=None, flush=False):
         _plain_print(*values, sep=sep, end=end, file=file, flush=flush)
         if file is not None and file not in (sys.stdout, sys.stderr):
             return
         text = (" " if sep is None else sep).join(map(str, values))
+        # Records of other threads are written with this lock, and logging makes it anew in a child
+        # that was forked while another thread held it.
+        app.acquire()
         try:
-            with lock:
-                app.write(time.time(), "INFO", text)
+            app.write(time.time(), "INFO", text)
         except OSError:
             # A full disk costs lines of the file; the terminal still has them.
             pass
+        finally:
+            app.release()
 
     builtins.print = print_and_log

@@ -228,6 +228,15 @@ class Run:
         asyncio.get_running_loop().create_task(self._measure(action.attempt))
 
     async def _measure(self, number: int) -> None:
+        try:
+            possible = await self._possible_workers(number)
+        except Exception as error:
+            # The machine waits for an answer, and with its present size it looks again later.
+            logger.warning("The room for workers could not be measured: %s", error)
+            possible = self._machine.size
+        self._send(ev.RoomMeasured(number, possible))
+
+    async def _possible_workers(self, number: int) -> int:
         scaling = self._spec.scaling_config
         loop = asyncio.get_running_loop()
         leaving = self._drains.nodes if self._drains is not None else {}
@@ -241,7 +250,7 @@ class Run:
         if attempt is not None and attempt.number == number:
             for info in attempt.group.workers:
                 held[info.node_id] = held.get(info.node_id, 0) + 1
-        possible = possible_workers(
+        return possible_workers(
             nodes,
             scaling.resources_of_worker(),
             scaling.placement_strategy,
@@ -249,7 +258,6 @@ class Run:
             held,
             scaling.label_selectors(scaling.max_workers),
         )
-        self._send(ev.RoomMeasured(number, possible))
 
     def _start_group(self, action: ev.StartGroup) -> None:
         resources = self._spec.scaling_config.resources_of_worker()

@@ -83,8 +83,9 @@ class StorageContext:
                 self.experiment_fs_path,
             ) from error
 
-    def check_name(self, dir_name: str) -> None:
-        """Raises ValueError unless `dir_name` can be the name of a checkpoint's directory."""
+    def checked_name(self, dir_name: str) -> str:
+        """Returns the name of a checkpoint's directory as it is registered; raises ValueError
+        unless `dir_name` can be one."""
         if not isinstance(dir_name, str) or (
             dir_name and not self.is_inside(self.checkpoint_at(dir_name))
         ):
@@ -92,12 +93,16 @@ class StorageContext:
                 f"report(checkpoint_dir_name={dir_name!r}): it must name a directory below the "
                 f"folder of this run, {self.experiment_fs_path}."
             )
-        first = os.path.normpath(dir_name).split("/")[0]
+        if not dir_name:
+            return dir_name
+        name = os.path.normpath(dir_name)
+        first = name.split("/")[0]
         if "\0" in dir_name or first in (MARKER, SNAPSHOT) or first.startswith(_UNFINISHED):
             raise ValueError(
                 f"report(checkpoint_dir_name={dir_name!r}): this name is the run's own, or none "
                 "that a directory can have. Choose another one."
             )
+        return name
 
     def local_marker(self) -> str | None:
         """The path of the marker on a local file system; None elsewhere."""
@@ -188,8 +193,8 @@ class StorageContext:
     def delete_unfinished(self, registered: Collection[str]) -> None:
         """Deletes directories to which an earlier run was still uploading when it was killed.
 
-        registered: those that are checkpoints of the run all the same, which stay. Only for the
-        beginning of a run, when nobody writes. On a local file system only.
+        registered: those that are checkpoints of the run all the same, which stay with what they
+        lie in. Only for the beginning of a run, when nobody writes. On a local file system only.
         """
         folder = self.experiment_fs_path
         if not self._files.is_local or self._files.kind(folder) is None:
@@ -199,7 +204,7 @@ class StorageContext:
                 self._files.delete_file(self.place(name))
             elif name.startswith(_UNFINISHED):
                 dir_name = urllib.parse.unquote(name[len(_UNFINISHED) :])
-                if dir_name in registered:
+                if any(f"{one}/".startswith(f"{dir_name}/") for one in registered):
                     self.finish(dir_name)
                 elif self.is_inside(self.checkpoint_at(dir_name)):
                     self.delete(dir_name)

@@ -1,6 +1,8 @@
 """Which checkpoints a run keeps, in which order, and how a later run takes them over."""
 
 import datetime
+import errno
+import fcntl
 import json
 import math
 import os
@@ -362,6 +364,20 @@ def test_a_second_run_leaves_what_the_first_one_has(tmp_path, caplog):
     first.claim.close()
     third = Run(tmp_path, claims=True)
     assert third.manager.load() is True and third.names() == ["a", "b"]
+
+
+def test_a_second_run_where_there_are_no_locks_deletes_nothing(tmp_path, monkeypatch):
+    def no_locks(file, operation):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    first = Run(tmp_path, claims=True)
+    first.manager.load()
+    os.makedirs(first.storage.place("a"))
+    # One of its ranks is uploading.
+    open(first.storage.place(".unfinished-a"), "w").close()
+    Run(tmp_path, claims=True).manager.load()
+    assert first.on_disk() == [".unfinished-a", "a"]
 
 
 def test_a_second_run_where_there_are_no_locks(tmp_path):

@@ -1,7 +1,11 @@
 """The state machine of a run: events in, actions out, with a clock that the test moves."""
 
+import asyncio
+import types
+
 import pytest
 
+import ray.train.run
 from ray.train import events as ev
 from ray.train.controller import (
     ELASTIC_FIRST_LOOK_S,
@@ -341,6 +345,21 @@ def test_elastic_start_takes_what_is_there():
     assert run.take() == [ev.StartGroup(2, 3)]
     run.send(ev.GroupPlaced(2)).send(ev.GroupStarted(2))
     assert run.state is State.RUNNING and run.machine.start_failures == 0
+
+
+def test_a_look_at_the_nodes_that_fails_is_repeated_later():
+    async def fails(attempt):
+        raise ConnectionError("the head does not answer")
+
+    sent = []
+    size = types.SimpleNamespace(size=4)
+    run = types.SimpleNamespace(_possible_workers=fails, _machine=size, _send=sent.append)
+    asyncio.run(ray.train.run.Run._measure(run, 1))
+    assert sent == [ev.RoomMeasured(1, 4)]
+    machine = begun((1, 4)).pass_time(ELASTIC_FIRST_LOOK_S)
+    machine.take()
+    machine.send(sent[0]).pass_time(ELASTIC_FIRST_LOOK_S + 5)
+    assert machine.take() == [ev.MeasureRoom(1)]
 
 
 def test_elastic_start_waits_for_the_fewest():

@@ -145,8 +145,9 @@ def test_a_record_that_is_nested_too_deeply(manager, tmp_path):
 def test_names_of_checkpoints_that_the_run_itself_needs(manager, name, tmp_path):
     storage = StorageContext(str(tmp_path), "run")
     with pytest.raises(ValueError, match="Choose another one"):
-        storage.check_name(name)
-    storage.check_name("..unfinished")
+        storage.checked_name(name)
+    assert storage.checked_name("..unfinished") == "..unfinished"
+    assert storage.checked_name("a/../latest/") == "latest"
 
 
 def test_runs_of_one_second_have_different_names(tmp_path):

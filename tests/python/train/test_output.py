@@ -1,15 +1,19 @@
 """The lines of a run on the driver's terminal."""
 
 import contextlib
+import json
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
+from ray.train import logs
 from ray.train.logs import JsonFile, _Terminal
 
 HEAD = """
@@ -176,6 +180,42 @@ def test_callbacks_of_the_environment(tmp_path):
 def test_bad_input_is_refused_in_the_driver(tmp_path, body, text):
     code, out, err = run(tmp_path, body)
     assert code == 1 and text in err and "TrainController" not in err
+
+
+def test_print_and_records_share_a_file_that_is_rotated(tmp_path, monkeypatch):
+    monkeypatch.setattr(logs, "_MOST_BYTES", 1000)
+    monkeypatch.setattr("builtins.print", print)
+    app = JsonFile(str(tmp_path / "app.log"), {}, logging.INFO)
+    logs._patch_print(app)
+    record = logging.makeLogRecord({"msg": "a record"})
+    recording = threading.Thread(target=lambda: [app.handle(record) for _ in range(3000)])
+    recording.start()
+    for _ in range(3000):
+        print("a line", file=sys.stderr)
+    recording.join()
+    for name in ("app.log", "app.log.1"):
+        lines = (tmp_path / name).read_text().splitlines()
+        assert lines and all(json.loads(line)["levelname"] for line in lines)
+
+
+def test_print_in_a_child_that_was_forked_while_another_thread_wrote(tmp_path, monkeypatch):
+    monkeypatch.setattr("builtins.print", print)
+    app = JsonFile(str(tmp_path / "app.log"), {}, logging.INFO)
+    logs._patch_print(app)
+    with app.lock:
+        child = threading.Thread(target=_print_in_a_child)
+        child.start()
+        child.join()
+    assert json.loads((tmp_path / "app.log").read_text())["message"] == "of the child"
+
+
+def _print_in_a_child():
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        print("of the child", file=sys.stderr)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_a_full_disk_costs_lines_and_says_nothing(capfd, monkeypatch):

@@ -354,3 +354,13 @@ def test_configurations():
         with pytest.raises(ValueError, match=next(iter(wrong))):
             ProfileConfig(**wrong)
     assert ProfileConfig.__module__ == "ray.train"
+
+
+def test_the_last_traces_of_a_run_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(store.logs, "directory", lambda: str(tmp_path / "logs"))
+    (tmp_path / "trace").write_text("")
+    counts = []
+    for index in range(7):
+        assert store.keep_trace("run", f"profile_{index}", str(tmp_path / "trace"))
+        counts.append(len(list((tmp_path / "logs").iterdir())))
+    assert counts == [1, 2, 3, 4, 5, 5, 5]

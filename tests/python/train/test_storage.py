@@ -170,6 +170,15 @@ def test_uploads_that_were_never_finished_go(storage, save):
     assert set(os.listdir(storage.experiment_fs_path)) == left
 
 
+def test_what_a_registered_checkpoint_lies_in_stays(storage, save):
+    local = save("local", a="1")
+    storage.persist(local, "a/b")
+    storage.finish("a/b")
+    storage.persist(local, "a")
+    storage.delete_unfinished({"a/b"})
+    assert texts(storage.place("a/b")) == {"a": "1"}
+
+
 def test_a_name_in_a_note_that_leads_out_of_the_folder_deletes_nothing(storage, tmp_path):
     (tmp_path / "storage" / "other").mkdir()
     open(storage.place(".unfinished-..%2Fother"), "w").close()

@@ -75,7 +75,7 @@ def keep_trace(run_id: str, profile_id: str, path: str) -> str | None:
             for one in os.listdir(directory)
             if one.startswith(f"{run_id}_profile_") and one.endswith(".trace.json.gz")
         )
-        for one in older[: len(older) + 1 - _MOST_LOGS]:
+        for one in older[: max(0, len(older) + 1 - _MOST_LOGS)]:
             os.unlink(os.path.join(directory, one))
         shutil.copyfile(path, os.path.join(directory, name))
     except OSError as error:
