@@ -161,3 +161,12 @@ def test_wrong_environments_are_refused(running, folder):
         and job["error_type"] == "RUNTIME_ENV_SETUP_FAILURE"
         and "_ray_pkg_0.zip" in job["message"]
     )
+
+
+def test_a_python_path_of_the_job_keeps_the_package(running, folder):
+    env = json.dumps({"env_vars": {"PYTHONPATH": str(folder)}})
+    said = running.ok(
+        *("job", "submit", "--runtime-env-json", env, "--"),
+        *("python", "-c", "import beside, ray; print('both', beside.X)"),
+    )
+    assert "both 7" in said

@@ -147,6 +147,8 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
 }
 
 void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
+  // A kill that is to be sent again was meant for the start that the node has refused.
+  actor.pending_kill.reset();
   if (actor.seat.group) {
     // Tasks may be in the way in its bundle, and the node has room elsewhere.
     const int64_t pause_us = env_.options.settings.placement_settle_ms * 1000;

@@ -117,9 +117,10 @@ Status GroupManager::check_creator(const proto::GroupSpec& spec) const {
     if (!gone || (spec.name().empty() && !spec.outlives_job())) return {};
     return make_error(Code::kCancelled, "the process that creates the placement group has ended");
   }
+  // A process that outlives its job may outlive the record of that job, too.
+  if (!gone && (!creator.empty() || (spec.outlives_job() && owner_known))) return {};
   if (!env_.jobs.find(job))
     return invalid_group(fmt::format("job {} is not known to this cluster", job.hex()));
-  if (!gone && (!creator.empty() || (spec.outlives_job() && owner_known))) return {};
   return make_error(
       Code::kCancelled,
       fmt::format("job {} has finished: its processes create no more placement groups", job.hex()));

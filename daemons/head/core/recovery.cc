@@ -64,6 +64,15 @@ Status recover_meta(HeadParts& head, const Records& meta) {
   return {};
 }
 
+// Records in the order of their ends, which is the order in which they are forgotten.
+template <class Record>
+std::vector<Record> by_end(std::vector<Record> records) {
+  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
+    return a.end_time_ms() < b.end_time_ms();
+  });
+  return records;
+}
+
 }  // namespace
 
 Status recover(HeadParts& head, const Tables& tables, Now now) {
@@ -75,13 +84,15 @@ Status recover(HeadParts& head, const Tables& tables, Now now) {
       return damaged(table::kNodes, key, "names another node");
     head.cluster.recover(node, now);
   }
+  std::vector<proto::JobInfo> jobs;
   for (const auto& [key, value] : table_of(tables, table::kJobs)) {
     proto::JobInfo job;
     RT_TRY(parse(table::kJobs, key, value, &job));
     if (!JobId::is_valid(key) || job.job_id() != key)
       return damaged(table::kJobs, key, "names another job");
-    head.jobs.recover(job);
+    jobs.push_back(std::move(job));
   }
+  for (const auto& job : by_end(std::move(jobs))) head.jobs.recover(job);
   std::vector<proto::ActorInfo> actors;
   for (const auto& [key, value] : table_of(tables, table::kActors)) {
     proto::ActorInfo actor;
@@ -109,12 +120,14 @@ Status recover(HeadParts& head, const Tables& tables, Now now) {
   }
   for (auto& actor : actors) head.actors.recover(std::move(actor), now);
   head.kv.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
+  std::vector<proto::SubmittedJob> submitted;
   for (const auto& [key, value] : table_of(tables, table::kSubmittedJobs)) {
     proto::SubmittedJob job;
     RT_TRY(parse(table::kSubmittedJobs, key, value, &job));
     if (job.submission_id() != key) return damaged(table::kSubmittedJobs, key, "names another job");
-    head.submitted.recover(job);
+    submitted.push_back(std::move(job));
   }
+  for (const auto& job : by_end(std::move(submitted))) head.submitted.recover(job);
   return {};
 }
 

@@ -411,9 +411,10 @@ void SubmittedJobs::start_answered(const std::string& submission_id, const NodeI
     if (job->status() == "PENDING") set_status(*job, "RUNNING", "", now);
     return;
   }
-  // After a broken connection the start's outcome is unknown. It is sent again when the node is
-  // back and fails when the node is dead.
-  if (status.error().code == Code::kUnavailable) return;
+  // After a broken connection, or without an answer in time, the start's outcome is unknown. It is
+  // sent again when the node is back, fails when the node is dead, and succeeds when the node
+  // reports the job.
+  if (may_recover(status.error().code)) return;
   if (status.error().code == Code::kResourceExhausted) {
     refused_[submission_id][node] =
         now.steady_us + std::max<int64_t>(1, env_.options.settings.placement_settle_ms) * 1000;

@@ -109,7 +109,9 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   const Event event(*this, now);
   WorkerId worker_id = WorkerId::from_binary(request.worker_id());
   const ActorId actor_id = ActorId::from_binary(request.actor_id());
-  if (const HostedActor* actor = actors_.find(actor_id)) {
+  // A request that names a process is not meant for a later start of its actor.
+  if (const HostedActor* actor = actors_.find(actor_id);
+      actor && (worker_id.is_nil() || worker_id == actor->worker)) {
     if (actor->state == HostedActor::State::kWaitingResources ||
         actor->state == HostedActor::State::kWaitingWorker) {
       proto::ExitInfo info;

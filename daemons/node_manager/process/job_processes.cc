@@ -126,6 +126,9 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   if (!request.runtime_env_json().empty()) {
     RT_ASSIGN(RuntimeEnvParts parts, parse_runtime_env(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
+    // The package is found wherever the program looks for its own modules.
+    if (parts.variables.contains("PYTHONPATH") && !options_.python_path.empty())
+      spawn.env["PYTHONPATH"] = append_path(spawn.env["PYTHONPATH"], options_.python_path);
     makes_environment = parts.other.has_value();
     // A Python program makes the environment first and then replaces itself by the entrypoint.
     if (makes_environment)

@@ -293,5 +293,22 @@ TEST_F(GroupActorsTest, AGroupOfADeadDetachedActorGoesWithTheActorsInIt) {
   drop_pushes();
 }
 
+TEST_F(GroupActorsTest, ADetachedActorCreatesGroupsWhenItsJobIsForgotten) {
+  options.settings.finished_jobs_kept = 0;
+  restart();
+  add_node(1, {{"CPU", 8}});
+  JobId job = add_job();
+  auto creator = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  creator.mutable_spec()->set_detached(true);
+  ActorId actor = alive_actor(creator, 1);
+  finish_job(job);
+  ASSERT_FALSE(core->view().jobs().find(job));
+  auto request = group_request(job, {{{"CPU", 1}}});
+  request.mutable_spec()->set_creator_actor_id(actor.binary());
+  request.mutable_spec()->set_outlives_job(true);
+  EXPECT_EQ(group_state(created_group(request)), proto::GROUP_CREATED);
+  drop_pushes();
+}
+
 }  // namespace
 }  // namespace rt::head

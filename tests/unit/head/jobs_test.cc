@@ -263,6 +263,17 @@ TEST_F(JobsTest, ASubmittedJobWaitsForANode) {
   drop_node_pushes();
 }
 
+TEST_F(JobsTest, AStartWithoutAnAnswerInTimeIsNoFailure) {
+  add_node(1, {});
+  EXPECT_TRUE(submit("slow").ok());
+  take(sink.starts);
+  core->start_job_answered("slow", node_id(1), make_error(Code::kTimeout, "no answer"), now);
+  commit();
+  EXPECT_EQ(status("slow"), "PENDING");
+  EXPECT_TRUE(report_job(1, "slow", "RUNNING"));
+  EXPECT_EQ(status("slow"), "RUNNING");
+}
+
 TEST_F(JobsTest, ASubmittedJobFailsWithItsNodeOrItsCommand) {
   add_node(1, {});
   EXPECT_TRUE(submit("a").ok());
@@ -420,6 +431,27 @@ TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   lose_node(1);
   EXPECT_FALSE(core->view().submitted_job("b"));
   EXPECT_EQ(status("c"), "FAILED");
+}
+
+TEST_F(JobsTest, ARestartedHeadForgetsFirstWhatEndedFirst) {
+  options.settings.finished_jobs_kept = 2;
+  restart();
+  add_node(1, {});
+  for (const char* id : {"c", "b", "a", "d"}) {
+    EXPECT_TRUE(submit(id).ok());
+    take(sink.starts);
+  }
+  for (const char* id : {"c", "b"}) {
+    EXPECT_TRUE(report_job(1, id, "SUCCEEDED"));
+    now.wall_us += 1'000'000;
+  }
+  restart();
+  add_node(1, {});
+  drop_node_pushes();
+  sink.starts.clear();
+  EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
+  EXPECT_EQ(take(sink.removed_logs).submission_id, "c");
+  EXPECT_EQ(status("b"), "SUCCEEDED");
 }
 
 TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {

@@ -249,6 +249,13 @@ TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
   EXPECT_EQ(RecordingSink::take(sink.kills), old_worker);
   start_worker();
   RecordingSink::take(sink.starts);
+  // A request to end the old process comes late.
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(request.spec().actor_id());
+  kill.set_worker_id(old_worker.binary());
+  core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), old_worker);
+  EXPECT_TRUE(sink.created.empty());
   reap(old_worker, SIGKILL);
   RecordingSink::take(sink.deaths);  // Only the worker's death is reported: the actor lives on.
   constructed(request);
