@@ -107,6 +107,8 @@ class Follower {
   void read(File& file) {
     for (;;) {
       auto piece = file.tail.next();
+      // The file has been removed, or its next one is made in a moment.
+      if (!piece && piece.error().code == Code::kNotFound) return;
       if (!piece) return complain(file.node_id, piece.error());
       if (piece->empty()) return;
       std::string_view rest = *piece;

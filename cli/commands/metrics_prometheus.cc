@@ -24,6 +24,7 @@
 #include "common/net/listen.h"
 #include "common/tls/tls.h"
 #include "launch/node/launch.h"
+#include "launch/node/session.h"
 #include "launch/node/spawn.h"
 
 namespace rt::cli {
@@ -161,6 +162,9 @@ Status launch_prometheus(const CommandLine& line) {
   RT_TRY(check_program(program));
   const int at = static_cast<int>(port.value_or(9090));
   Place place = place_of(line);
+  // Other users may put directories into the root: a record of theirs would name a process to end,
+  // and a file of theirs would get the token.
+  RT_TRY(launch::check_own_directory(place.directory));
   if (auto before = running(place))
     return make_error(
         Code::kAlreadyExists,
@@ -181,11 +185,8 @@ Status launch_prometheus(const CommandLine& line) {
   }
   RT_TRY(check_free(at));
   RT_ASSIGN(std::string token, client_token());
+  RT_TRY(launch::make_own_directory(place.directory));
   std::error_code failed;
-  fs::create_directories(place.directory, failed);
-  if (failed)
-    return make_error(Code::kIo,
-                      fmt::format("{} cannot be made: {}", place.directory, failed.message()));
   RT_TRY(write_all(place.config(), config_text(place, !token.empty()), 0644));
   if (!token.empty()) RT_TRY(write_all(place.token(), token, 0600));
   fs::remove(place.log(), failed);
@@ -217,6 +218,7 @@ Status launch_prometheus(const CommandLine& line) {
 
 Status shutdown_prometheus(const CommandLine& line) {
   Place place = place_of(line);
+  RT_TRY(launch::check_own_directory(place.directory));
   auto process = running(place);
   std::error_code ignored;
   fs::remove(place.record(), ignored);

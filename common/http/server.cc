@@ -191,7 +191,8 @@ void Server::Impl::converse(Connection& connection, std::atomic<bool>& trusted) 
     RT_DEBUG("{}: {}", call.request.path, socket.error().message);
     return;
   }
-  (void)failure_of(call.request, [&] { route->conversation(**socket, call); });
+  if (failure_of(call.request, [&] { route->conversation(**socket, call); }))
+    (*socket)->break_off();
   (*socket)->close();
 }
 

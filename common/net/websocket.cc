@@ -154,4 +154,6 @@ void WebSocket::close() {
   impl_->stream.close(beast::websocket::close_code::normal, ignored);
 }
 
+void WebSocket::break_off() { impl_->open = false; }
+
 }  // namespace rt::net

@@ -24,6 +24,9 @@ class WebSocket {
   bool wait(int64_t ms);
   // Closes with status 1000 (normal).
   void close();
+  // Lets the connection end without a closing frame, and close() does nothing any more: the peer
+  // sees that what it was sent is not all.
+  void break_off();
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -154,12 +154,16 @@ bool any_alive(const StartedNode& node) {
   return false;
 }
 
-// Returns the sessions of live and dead clusters alike.
+// Returns the sessions of live and dead clusters alike, without those of other users, who could
+// hold locks there and replace directories by links.
 std::vector<fs::path> session_directories(const std::string& root) {
   std::vector<fs::path> sessions;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    if (entry.path().filename().string().starts_with("session_") && !entry.is_symlink(error))
+    struct stat info;
+    if (entry.path().filename().string().starts_with("session_") &&
+        lstat(entry.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+        trusted_owner(info.st_uid))
       sessions.push_back(entry.path());
   }
   return sessions;
@@ -371,6 +375,25 @@ void point_latest(const Session& session) {
   unlink(draft.c_str());
   if (symlink(session.name.c_str(), draft.c_str()) != 0) return;
   if (rename(draft.c_str(), (session.root + kLatestLink).c_str()) != 0) unlink(draft.c_str());
+}
+
+Status check_own_directory(const std::string& path) {
+  struct stat info{};
+  if (lstat(path.c_str(), &info) != 0 && errno == ENOENT) return {};
+  if (S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+      (info.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+    return {};
+  return make_error(
+      Code::kIo, fmt::format("{} is not a directory of this user to which no other can write (uid "
+                             "{}, mode {:06o}), so its files are not trusted: remove it, or choose "
+                             "another place with --temp-dir or RAY_TMPDIR",
+                             path, info.st_uid, info.st_mode));
+}
+
+Status make_own_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return make_error(Code::kIo, fmt::format("{} cannot be made: {}", path, strerror(errno)));
+  return check_own_directory(path);
 }
 
 std::vector<StartedNode> recorded_nodes(const std::string& root) {

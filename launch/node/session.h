@@ -11,6 +11,12 @@ namespace rt::launch {
 struct Session {
   std::string root, directory, name;
 };
+// Makes a directory below the root of sessions, or checks what is there: kIo unless it is a
+// directory of this user to which no other can write, so that its files can be trusted and get
+// secrets.
+Status make_own_directory(const std::string& path);
+// The same check of a directory that may be missing.
+Status check_own_directory(const std::string& path);
 // Refuses a root that is no absolute path or not UTF-8; temp_dir: the option, "" for the default.
 Status check_temp_root(const std::string& temp_dir);
 

@@ -161,6 +161,44 @@ def test_a_node_of_another_user_is_called_that(open_shell):
     ), done.stderr
 
 
+@pytest.mark.parametrize("command", ["launch-prometheus", "shutdown-prometheus"])
+def test_a_prometheus_of_another_user_ends_nothing_and_gets_no_token(open_shell, command):
+    shell = open_shell
+    shell.ok("start", "--head", "--port=0", "--num-cpus=1", "--object-store-memory=100000000")
+    with subprocess.Popen(["sleep", "60"]) as bystander:
+        try:
+            start_time = pathlib.Path(f"/proc/{bystander.pid}/stat").read_text()
+            record = {
+                "pid": bystander.pid,
+                "start_time": int(start_time.rpartition(")")[2].split()[19]),
+                "port": 1,
+            }
+            directory = shell.root / "prometheus"
+            as_nobody(PLANT, directory, directory / "process.json", json.dumps(record))
+            assert f"{directory} is not a directory of this user" in shell.fails("metrics", command)
+            assert bystander.poll() is None
+            assert [one.name for one in directory.iterdir()] == ["process.json"]
+        finally:
+            bystander.kill()
+
+
+def test_a_lock_of_another_user_holds_up_no_stop(open_shell):
+    shell = open_shell
+    holding = "import fcntl; fcntl.flock(os.open(session, os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", PLANT + holding, shell.root / "session_x" / "sockets"],
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        holder.stdout.readline()
+        assert "Did not find any active Ray processes" in shell.ok("stop", timeout=20)
+        holder.stdin.close()
+
+
 def test_a_root_of_another_user_is_refused(open_shell):
     os.chown(open_shell.root, NOBODY, NOBODY)
     assert "belongs to another user (uid 65534)" in open_shell.fails("start", "--head", "--port=0")

@@ -221,16 +221,25 @@ Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context)
   return rpc::SyncClient::connect({.address = address}, me, kJobTimeoutUs);
 }
 
-// Sends output until the job has ended and all of it is sent, or the other side leaves.
+// Sends output until the job has ended and all of it is sent, or the other side leaves. Whatever
+// else ends it breaks the connection off, so that nobody takes what was sent for all there is.
 void tail_log(net::WebSocket& socket, const http::Client& client, const ApiContext& context,
               const std::string& id) {
   auto head = connect_head(context);
+  if (!head) return socket.break_off();
   LogFrames frames;
   proto::JobLogsRequest request;
   request.set_submission_id(id);
-  while (head && client.waits()) {
+  for (;;) {
+    if (!client.waits()) return socket.break_off();
     auto reply = (*head)->call(&Stub::GetJobLogs, request, kJobTimeoutUs);
-    if (!reply) break;
+    if (!reply) {
+      // The node of a job that runs may be away for a while.
+      if (!may_recover(reply.error().code) || !(*head)->connection()->is_open())
+        return socket.break_off();
+      if (!socket.wait(kTailPollMs)) return;
+      continue;
+    }
     request.set_offset(reply->next_offset());
     for (const std::string& frame : frames.add(reply->data())) {
       if (!socket.send_text(frame)) return;
@@ -256,7 +265,7 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
         auto place = followers.enter();
         if (!place) return;
         auto jobs = all_jobs(*context);
-        if (!jobs) return;
+        if (!jobs) return socket.break_off();
         for (const state::Json& row : state::job_rows(*jobs)) {
           if (row["submission_id"].is_string() &&
               (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0]))

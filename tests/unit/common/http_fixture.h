@@ -75,6 +75,12 @@ class HttpTest : public testing::Test {
           ++ended;
         });
     server->on_websocket(
+        "/breaks-off", [](Call&) {},
+        [](net::WebSocket& socket, const Call&) {
+          socket.send_text("a part");
+          socket.break_off();
+        });
+    server->on_websocket(
         "/raises/(early|late)",
         [](Call& call) {
           if (call.parts[0] == "early") throw std::runtime_error("of the check");

@@ -123,6 +123,16 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
   ::close(fd);
 }
 
+TEST_F(HttpTest, AWebSocketThatIsBrokenOffHasNoClosingFrame) {
+  begin();
+  const std::string closing_frame = "\x88\x02\x03\xe8";  // Status 1000: normal.
+  for (const char* path : {"/breaks-off", "/raises/late"})
+    EXPECT_THAT(exchange(handshake(path)),
+                testing::AllOf(HasSubstr("101"), Not(HasSubstr(closing_frame))))
+        << path;
+  EXPECT_THAT(exchange(handshake("/breaks-off")), HasSubstr("a part"));
+}
+
 TEST_F(HttpTest, AWebSocketReadsWhatCameWithTheHandshake) {
   begin();
   int fd = raw();
