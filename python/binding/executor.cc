@@ -245,9 +245,9 @@ void PythonExecutor::cancel(const TaskId& id) {
   pthread_kill(main_thread_, SIGINT);
 }
 
-bool PythonExecutor::take_cancel() {
+TaskId PythonExecutor::take_cancel() {
   MutexLock lock(running_mutex_);
-  return std::exchange(interrupt_, false);
+  return std::exchange(interrupt_, false) ? running_ : TaskId::nil();
 }
 
 bool PythonExecutor::enter_user_code(const worker::ExecutingTask& task) {
@@ -567,8 +567,11 @@ bool PythonExecutor::apply_job(const proto::JobConfig& job) {
   PyPtr id(py_text(to_hex(job.job_id()))), path(py_texts(job.sys_path(), py_path)),
       code(py_texts(job.code_search_path()));
   PyPtr logging(variable("RAY_LOGGING_CONFIG")), runtime(variable("RAY_DRIVER_RUNTIME"));
-  if (!id || !path || !code || !logging || !runtime) return false;
-  PyPtr args(PyTuple_Pack(5, id.get(), path.get(), code.get(), logging.get(), runtime.get()));
+  const auto lifetime_entry = job.metadata().find("default_actor_lifetime");
+  PyPtr lifetime(py_text(lifetime_entry == job.metadata().end() ? "" : lifetime_entry->second));
+  if (!id || !path || !code || !logging || !runtime || !lifetime) return false;
+  PyPtr args(PyTuple_Pack(6, id.get(), path.get(), code.get(), logging.get(), runtime.get(),
+                          lifetime.get()));
   if (!call_python("ray._private.executor", "apply_job_config", args.get())) return false;
   context_.job_id = job.job_id();
   context_.job_namespace = job.ray_namespace();

@@ -99,9 +99,9 @@ class PythonExecutor final : public worker::Executor {
   void cancel(const TaskId& id) override;
   // The signal's Python handler raises an exception (ray/_private/ending.py).
   bool end_running() override { return pthread_kill(main_thread_, SIGTERM) == 0; }
-  // Whether the interrupt that has just arrived in the executing thread is for the task it runs.
-  // True once per cancellation.
-  bool take_cancel();
+  // Returns the task that runs if the interrupt that has just arrived in the executing thread is
+  // for it, once per cancellation; otherwise nil.
+  TaskId take_cancel();
 
   CallQueue& queue() { return queue_; }
   // All methods below need the GIL.

@@ -305,7 +305,17 @@ PyObject* note_open_line(PyObject*, PyObject*) {
 }
 
 PyObject* take_cancel(PyObject*, PyObject*) {
-  return PyBool_FromLong(g_executor && g_executor->take_cancel());
+  const TaskId task = g_executor ? g_executor->take_cancel() : TaskId::nil();
+  if (task.is_nil()) Py_RETURN_NONE;
+  return PyBytes_FromStringAndSize(task.view().data(), TaskId::kSize);
+}
+
+PyObject* cancel_again(PyObject*, PyObject* task) {
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(task, &bytes, &size) < 0) return nullptr;
+  if (g_executor) g_executor->cancel(TaskId::from_binary({bytes, static_cast<size_t>(size)}));
+  Py_RETURN_NONE;
 }
 
 PyObject* task_cancelled(PyObject*, PyObject*) {
@@ -368,7 +378,8 @@ PyMethodDef kWorkerProcessFunctions[] = {
     {"note_open_line", note_open_line, METH_NOARGS,
      "Text without a newline was printed, which is flushed before the answer of the task."},
     {"take_cancel", take_cancel, METH_NOARGS,
-     "Whether ray.cancel asked for the interrupt that just came."},
+     "The id of the task whose cancellation asked for the interrupt that just came, or None."},
+    {"cancel_again", cancel_again, METH_O, "Interrupts the task with this id if it still runs."},
     {"task_cancelled", task_cancelled, METH_NOARGS,
      "Whether the task of this thread was cancelled."},
     {"task_info", task_info, METH_NOARGS,

@@ -22,6 +22,7 @@ from ray._private.options import (
     check_creation,
     groups_of,
     pending_limit,
+    portable,
     resources_of,
     validate_actor,
     validate_method,
@@ -110,7 +111,7 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
                 continue
         methods[name] = MethodInfo(
             name,
-            dict(getattr(value, "__ray_method_options__", {})),
+            portable(getattr(value, "__ray_method_options__", {})),
             Signature.of(value, bound),
             is_generator(_plain_function(cls, name)),
         )

@@ -366,6 +366,14 @@ def test_commands_and_jobs_over_https(running):
     for words in (["list", "nodes"], ["job", "list"]):
         said = running.shell.fails(*words, f"--address={address}", RAY_TLS_CA_CERT="")
         assert f"{address} shows a certificate that is not trusted here: RAY_TLS_CA_CERT" in said
+    done = run(
+        running,
+        f"""
+        from ray.util.state import list_nodes
+        print({{node.state for node in list_nodes(address={address!r})}})
+    """,
+    )
+    assert "{'ALIVE'}" in done.stdout, done.stderr
     # This follows the log over a WebSocket.
     done = run(
         running,

@@ -378,3 +378,26 @@ def test_actor_pool_maps_over_its_actors():
     ]
     with pytest.raises(StopIteration):
         pool.get_next()
+
+
+def test_classes_that_retry_exceptions_names_travel_with_handles():
+    class Flaky(Exception):
+        pass
+
+    @ray.remote(max_task_retries=3)
+    class Tries:
+        def __init__(self):
+            self.tries = 0
+
+        @ray.method(retry_exceptions=[Flaky])
+        def third_time(self):
+            self.tries += 1
+            if self.tries < 3:
+                raise Flaky
+            return self.tries
+
+    @ray.remote
+    def call(actor):
+        return ray.get(actor.third_time.remote())
+
+    assert ray.get(call.remote(Tries.remote())) == 3

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -37,6 +38,41 @@ def test_queued_task_never_starts(tmp_path):
     touch(gate)
     ray.get(blocked)
     assert not os.path.exists(ran)
+
+
+def test_an_import_under_way_is_completed(tmp_path):
+    """Otherwise the next task of the process would find a module that is half there."""
+    started, gate, runs = (tmp_path / name for name in ("started", "gate", "runs"))
+    (tmp_path / "slow_to_import.py").write_text(
+        f"import os, waiting\n"
+        f"open({str(runs)!r}, 'a').write('.')\n"
+        f"open({str(started)!r}, 'w').close()\n"
+        f"waiting.wait_for({str(gate)!r})\n"
+        f"VALUE = os.getpid()\n"
+    )
+
+    @ray.remote(num_cpus=4)
+    def first():
+        sys.path.insert(0, str(tmp_path))
+        import slow_to_import  # noqa: F401
+
+        spin()
+
+    @ray.remote(num_cpus=4)
+    def second():
+        import slow_to_import
+
+        return slow_to_import.VALUE == os.getpid()
+
+    cancelled = first.remote()
+    until(started.exists)
+    ray.cancel(cancelled)
+    ready, _ = ray.wait([cancelled], timeout=0.2)
+    assert not ready
+    touch(str(gate))
+    with pytest.raises(TaskCancelledError):
+        ray.get(cancelled)
+    assert ray.get(second.remote()) and runs.read_text() == "."
 
 
 def test_waiting_for_an_argument(tmp_path):

@@ -2,11 +2,13 @@
 
 import logging
 import os
+import sys
 import tempfile
 
 import pytest
 
 import ray
+from ray._private.job_setup import _driver_sys_path
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -62,6 +64,30 @@ def test_arguments_of_the_job():
         assert ray.get_runtime_context().namespace == "given"
     with ray.init(num_cpus=1):
         assert len(ray.get_runtime_context().namespace) == 36
+
+
+def test_the_default_lifetime_holds_in_all_processes_of_the_job():
+    @ray.remote
+    class Kept:
+        def ping(self):
+            return "alive"
+
+    @ray.remote
+    def make():
+        return ray.get(Kept.options(name="kept").remote().ping.remote())
+
+    with ray.init(num_cpus=1, job_config=ray.JobConfig(default_actor_lifetime="detached")):
+        assert ray.get(make.remote()) == "alive"
+        assert ray.get(ray.get_actor("kept").ping.remote()) == "alive"
+
+
+def test_modules_of_the_driver_are_found_by_workers_wherever_they_lie(monkeypatch):
+    lib = os.path.join(sys.prefix, "lib")
+    own, others = f"{lib}/python3/dist-packages", [f"{lib}exec/app", f"{lib}/app"]
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", f"{lib}/app/main.py", raising=False)
+    monkeypatch.setattr(sys, "path", [own, *others])
+    path = _driver_sys_path(False)
+    assert own not in path and set(others) <= set(path)
 
 
 def test_those_of_the_logger(capsys):

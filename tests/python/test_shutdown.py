@@ -95,12 +95,13 @@ import time
 x, turns = {{i: (str(i), [i] * 5) for i in range(20000)}}, []
 
 # A traceback that a daemon thread prints while the interpreter ends may end the process: CPython
-# cannot take the lock of stderr any more.
+# cannot take the lock of stderr any more. After the session has been shut down, the error is a
+# RuntimeError.
 def work():
     while True:
         try:
             {call}
-        except ray.exceptions.RaySystemError:
+        except (ray.exceptions.RaySystemError, RuntimeError):
             return
         turns.append(1)
 

@@ -19,7 +19,7 @@ HeadContact::Turn HeadContact::wanted() { return {.connect = !std::exchange(conn
 
 HeadContact::Turn HeadContact::failed(Error why, Now now) {
   connecting_ = false;
-  if (lost_us_ < 0) lost_us_ = now.steady_us;
+  if (lost_us_ < 0 || std::exchange(nobody_asked_, false)) lost_us_ = now.steady_us;
   if (!may_recover(why.code)) return {.give_up = std::move(why)};
   const int64_t away_us = now.steady_us - lost_us_;
   if (away_us < settings_.head_reconnect_timeout_ms * 1000 && !stopped_) {
@@ -32,7 +32,7 @@ HeadContact::Turn HeadContact::failed(Error why, Now now) {
 }
 
 std::optional<proto::SubscribeRequest> HeadContact::connected() {
-  connecting_ = false;
+  connecting_ = nobody_asked_ = false;
   lost_us_ = due_us_ = -1;
   proto::SubscribeRequest all = kept_;
   for (const ActorId& id : actors_) all.add_actor_ids(id.binary());
@@ -42,8 +42,8 @@ std::optional<proto::SubscribeRequest> HeadContact::connected() {
 
 void HeadContact::lost(bool needed, Now now) {
   lost_us_ = now.steady_us;
-  if (needed || !actors_.empty() || !kept_.logs_of_job().empty())
-    due_us_ = now.steady_us + kLossPauseUs;
+  nobody_asked_ = !needed && actors_.empty() && kept_.logs_of_job().empty();
+  if (!nobody_asked_) due_us_ = now.steady_us + kLossPauseUs;
 }
 
 HeadContact::Turn HeadContact::tick(Now now) {

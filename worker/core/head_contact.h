@@ -4,7 +4,8 @@
 //
 // It connects when somebody first asks, and again after a loss if the head is to tell something by
 // itself. Whoever asks waits until the head could not be reached for head_reconnect_timeout_ms,
-// counted from its loss, or is told at once of an error that another attempt would only repeat.
+// counted from its loss or, when nobody asked for it then, from the first failure since, or is told
+// at once of an error that another attempt would only repeat.
 // That is no end: whoever asks later causes another attempt.
 #pragma once
 
@@ -63,7 +64,9 @@ class HeadContact {
   const std::string& head_;
   bool connecting_ = false, stopped_ = false;
   int64_t lost_us_ = -1;  // -1: the last attempt was a success, or there was none
-  int64_t due_us_ = -1;   // the next attempt; -1: none is planned
+  // No attempt has been made since the loss, so that the head may have been back all the time.
+  bool nobody_asked_ = false;
+  int64_t due_us_ = -1;  // the next attempt; -1: none is planned
   proto::SubscribeRequest kept_;
   std::set<ActorId> actors_;
 };

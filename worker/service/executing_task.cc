@@ -130,6 +130,8 @@ void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const 
     return append_inline(out, parts, packed, size);
   }
   wire::Writer writer(out);
+  // The reply goes nowhere, and another attempt may be writing these very objects to the store.
+  if (task_->link && !task_->link->open) return writer.inline_value({});
   const WorkerId owner = task_->link ? task_->link->peer : parts_.shared.context.worker_id;
   auto sealed = parts_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
                                               packed, size);

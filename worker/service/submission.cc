@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/client.h"
@@ -74,7 +75,8 @@ Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg>
     }
     task.args.push_back(std::move(out));
   }
-  return {};
+  // The session may have ended while a large argument was written, because that frees the mutex.
+  return parts_.shared.stopping ? Status(session_over()) : Status();
 }
 
 void Submission::make_returns(Task& task, std::vector<Ref>* returns) {

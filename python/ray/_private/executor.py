@@ -126,11 +126,17 @@ def check_runtime(drivers: str):
 
 
 def apply_job_config(
-    job_id: str, sys_path: list, code_search_path: list, logging_config: str, runtime: str
+    job_id: str,
+    sys_path: list,
+    code_search_path: list,
+    logging_config: str,
+    runtime: str,
+    default_actor_lifetime: str,
 ):
     """Makes the driver's modules importable, in place of the previous job's."""
     check_runtime(runtime)
     global_worker.code_search_path = code_search_path
+    global_worker.default_actor_lifetime = default_actor_lifetime or None
     # A C++ program calls Python modules by name; they lie beside its libraries.
     sys_path = [
         *sys_path,

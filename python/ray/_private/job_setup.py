@@ -36,8 +36,9 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
         for entry in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), *sys.path)
         if entry
     ]
+    # lib/python3, lib/python3.11, lib/python311.zip; programs may lie elsewhere below lib.
     own = tuple(
-        os.path.join(prefix, "lib")
+        os.path.join(prefix, "lib", "python")
         for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"}
     )
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -46,7 +47,9 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
     return [
         entry
         for entry in dict.fromkeys(entries)
-        if os.path.realpath(entry) != ours and not entry.startswith(own) and entry not in left_out
+        if os.path.realpath(entry) != ours
+        and (entry in here or not entry.startswith(own))
+        and entry not in left_out
     ]
 
 
@@ -115,6 +118,9 @@ def job_of(given: InitArguments) -> Job:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
         session.global_worker.default_actor_lifetime = config.default_actor_lifetime
+        # The processes of the job read it there, those of C++ as well.
+        if config.default_actor_lifetime == "detached":
+            metadata["default_actor_lifetime"] = "detached"
     env_of_workers = {"RAY_DRIVER_RUNTIME": session.RUNTIME}
     if given.logging_config is not None:
         from ray._private.logging_config import to_environment

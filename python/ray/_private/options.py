@@ -381,13 +381,20 @@ def runtime_env_of(options: dict) -> str:
     return task_env(options["runtime_env"])
 
 
-def retry_of(options: dict) -> dict:
-    """The retry fields of a template."""
-    retry = options.get("retry_exceptions", False)
-    if isinstance(retry, (list, tuple)):
-        if not retry:
-            return {"retry_exceptions": False}
-        from ray import cloudpickle
+def portable(options: dict) -> dict:
+    """Returns a method's options as they travel in handles: classes of exceptions are pickled by
+    value, because other processes may be unable to import them."""
+    retry = options.get("retry_exceptions")
+    if not isinstance(retry, (list, tuple)):
+        return dict(options)
+    from ray import cloudpickle
 
-        return {"retry_exceptions": True, "retry_exception_types": cloudpickle.dumps(tuple(retry))}
+    return {**options, "retry_exceptions": cloudpickle.dumps(tuple(retry)) if retry else False}
+
+
+def retry_of(options: dict) -> dict:
+    """The retry fields of a template, of options as users give them or as portable() made them."""
+    retry = portable(options).get("retry_exceptions", False)
+    if isinstance(retry, bytes):
+        return {"retry_exceptions": True, "retry_exception_types": retry}
     return {"retry_exceptions": bool(retry)}

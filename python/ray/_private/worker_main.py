@@ -309,9 +309,36 @@ class _Flusher:
 _flusher = _Flusher()
 
 
+# A cancellation waits for an import under way, because a module that is half imported would fail
+# every later task of this process that imports it; but no longer than this, in seconds.
+_IMPORT_PATIENCE_S, _LOOK_AGAIN_S = 10.0, 0.02
+# The task whose cancellation waits, and since when.
+_waiting: tuple[bytes | None, float] = (None, 0.0)
+
+
+def _is_importing(frame) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _on_interrupt(signum, frame):
-    if _raylet.take_cancel():
-        raise KeyboardInterrupt
+    global _waiting
+    task = _raylet.take_cancel()
+    if task is None:
+        return
+    now = time.monotonic()
+    if _is_importing(frame):
+        if _waiting[0] != task:
+            _waiting = task, now
+        if now - _waiting[1] < _IMPORT_PATIENCE_S:
+            again = threading.Timer(_LOOK_AGAIN_S, _raylet.cancel_again, (task,))
+            again.daemon = True
+            again.start()
+            return
+    raise KeyboardInterrupt
 
 
 def main(args: dict) -> int:

@@ -95,6 +95,17 @@ TEST_F(HeadContactTest, TheTimeOfALostHeadCountsFromItsLoss) {
   EXPECT_TRUE(fail().give_up);
 }
 
+TEST_F(HeadContactTest, TheTimeInWhichNobodyAskedDoesNotCount) {
+  connect();
+  contact_.lost(false, now());
+  us_ += 60'000'000;
+  EXPECT_TRUE(contact_.wanted().connect);
+  EXPECT_FALSE(fail().give_up) << "the head may have been back meanwhile";
+  us_ += 2'000'000;
+  EXPECT_TRUE(contact_.tick(now()).connect);
+  EXPECT_TRUE(fail().give_up);
+}
+
 TEST_F(HeadContactTest, ALostHeadIsTriedAgainOnlyIfItIsNeeded) {
   connect();
   contact_.lost(false, now());

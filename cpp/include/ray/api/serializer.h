@@ -47,6 +47,8 @@ T Decode(const StoredValue& value) {
     }
     msgpack::object object;
     if (value.format == ValueFormat::kRaw) {
+      if (value.size > UINT32_MAX)
+        throw RayException("C++ cannot read more than 2**32 - 1 bytes as one value.");
       object.type = msgpack::type::BIN;
       object.via.bin.ptr = value.data;
       object.via.bin.size = static_cast<uint32_t>(value.size);

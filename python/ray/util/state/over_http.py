@@ -8,6 +8,7 @@ from typing import Any, Iterator
 from urllib.parse import urlencode, urlsplit
 
 from ray import _raylet
+from ray._private.job_http import tls_context
 from ray.util.state.exception import RayStateApiException, ServerUnavailable
 
 _CONNECT_S = 5
@@ -22,7 +23,6 @@ def _open(
     address: str, path: str, query: Any, timeout: float | None
 ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
     where = urlsplit(address)
-    kind = http.client.HTTPSConnection if where.scheme == "https" else http.client.HTTPConnection
     pairs = query.items() if isinstance(query, dict) else query
     words = urlencode([(key, value) for key, value in pairs if value is not None])
     try:
@@ -30,8 +30,15 @@ def _open(
     except Exception:
         # The cluster may need no token; if it does, its answer says so.
         token = ""
-    connection = kind(where.netloc, timeout=_CONNECT_S)
+    connection = None
     try:
+        connection = (
+            http.client.HTTPSConnection(
+                where.netloc, timeout=_CONNECT_S, context=tls_context(verify=True)
+            )
+            if where.scheme == "https"
+            else http.client.HTTPConnection(where.netloc, timeout=_CONNECT_S)
+        )
         connection.connect()
         connection.sock.settimeout(timeout + _CONNECT_S if timeout is not None else None)
         connection.request(
@@ -41,7 +48,8 @@ def _open(
         )
         return connection, connection.getresponse()
     except OSError as error:
-        connection.close()
+        if connection is not None:
+            connection.close()
         raise ServerUnavailable(
             f"{address} does not answer ({error}): is the cluster running, and is this the "
             "address of its HTTP interface?"
