@@ -184,7 +184,12 @@ def test_a_prometheus_of_another_user_ends_nothing_and_gets_no_token(open_shell,
 
 def test_a_lock_of_another_user_holds_up_no_stop(open_shell):
     shell = open_shell
-    holding = "import fcntl; fcntl.flock(os.open(session, os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    holding = """
+import fcntl
+fcntl.flock(os.open(session, os.O_RDONLY), fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
     with subprocess.Popen(
         [sys.executable, "-c", PLANT + holding, shell.root / "session_x" / "sockets"],
         user=NOBODY,

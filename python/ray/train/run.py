@@ -20,6 +20,7 @@ from ray.train.drains import DrainWatch
 from ray.train.errors import unpack
 from ray.train.profiles import command
 from ray.train.profiles.coordinator import Profiles
+from ray.train.ranks import named_ranks
 from ray.train.records import RecordWriter
 from ray.train.registrar import Registrar
 from ray.train.result import Result
@@ -27,7 +28,6 @@ from ray.train.room import possible_workers
 from ray.train.run_metrics import RunMetrics
 from ray.train.spec import RunSpec
 from ray.train.state import RunRecord
-from ray.train.ranks import named_ranks
 
 logger = logging.getLogger("ray.train")
 

@@ -115,8 +115,8 @@ class SynchronizationActor:
             return
         _, waiting = self._missing()
         self._broken = (
-            f"The function of {named_ranks(gone)} has returned while others wait: {waiting}. All ranks must make the same calls of report() and of "
-            "ray.train.collective, equally often."
+            f"The function of {named_ranks(gone)} has returned while others wait: {waiting}. All "
+            "ranks must make the same calls of report() and of ray.train.collective, equally often."
         )
         meeting = self._meeting
         self._close()

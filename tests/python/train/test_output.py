@@ -202,20 +202,29 @@ def test_print_in_a_child_that_was_forked_while_another_thread_wrote(tmp_path, m
     monkeypatch.setattr("builtins.print", print)
     app = JsonFile(str(tmp_path / "app.log"), {}, logging.INFO)
     logs._patch_print(app)
-    with app.lock:
-        child = threading.Thread(target=_print_in_a_child)
-        child.start()
-        child.join()
-    assert json.loads((tmp_path / "app.log").read_text())["message"] == "of the child"
+    writing, go_on, write = threading.Event(), threading.Event(), app.write
 
+    def slow_write(*line):
+        writing.set()
+        go_on.wait(30)
+        write(*line)
 
-def _print_in_a_child():
+    app.write = slow_write
+    # A call by name, so that the replaced print() is found.
+    other = threading.Thread(target=lambda: print("of the parent", file=sys.stderr))
+    other.start()
+    assert writing.wait(30)
+    app.write = write
     pid = os.fork()
     if pid == 0:
         signal.alarm(20)
         print("of the child", file=sys.stderr)
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
+    go_on.set()
+    other.join()
+    lines = (tmp_path / "app.log").read_text().splitlines()
+    assert [json.loads(line)["message"] for line in lines] == ["of the child", "of the parent"]
 
 
 def test_a_full_disk_costs_lines_and_says_nothing(capfd, monkeypatch):
