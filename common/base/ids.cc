@@ -120,6 +120,24 @@ ObjectId handle_object_of(const ActorId& id) {
   return make_object_id(make_task_id(~uint64_t{0}, id), 1);
 }
 
+WorkerId make_worker_id(const NodeId& node, Rng& rng) {
+  WorkerId id = WorkerId::random(rng);
+  std::memcpy(id.data() + WorkerId::kSize - sizeof(uint64_t), node.data(), sizeof(uint64_t));
+  return id;
+}
+
+uint64_t node_mark(const NodeId& id) {
+  uint64_t mark;
+  std::memcpy(&mark, id.data(), sizeof mark);
+  return mark;
+}
+
+uint64_t node_mark(const WorkerId& id) {
+  uint64_t mark;
+  std::memcpy(&mark, id.data() + WorkerId::kSize - sizeof mark, sizeof mark);
+  return mark;
+}
+
 WorkerId driver_worker_id(JobId job) {
   WorkerId id;
   std::memcpy(id.data(), job.data(), 4);

@@ -6,8 +6,10 @@
 //   TaskId    24 bytes: 8 unique + actor id; of a normal task 8 unique + 12 x 0xff + job id
 //   GroupId   18 bytes: 14 unique + job id (a placement group)
 //   ObjectId  28 bytes: task id + index, 4 bytes, little-endian
-//   NodeId, WorkerId, ClusterId
-//             28 bytes, random; the WorkerId of a driver is its job id + 24 x 0xff
+//   NodeId, ClusterId
+//             28 bytes, random
+//   WorkerId  28 bytes: 20 random + the first 8 of the node's id; of a driver its job id +
+//             24 x 0xff
 //
 // A nil id is all 0xff.
 #pragma once
@@ -123,7 +125,12 @@ uint32_t index_of(const ObjectId& id);
 // The object that stands for the handles of an actor in reference counting: 8 x 0xff + actor id +
 // index 1.
 ObjectId handle_object_of(const ActorId& id);
+WorkerId make_worker_id(const NodeId& node, Rng& rng);
 WorkerId driver_worker_id(JobId job);
+// The part of a node's id that the ids of its workers contain: equal numbers mean that the worker
+// is, or was, on the node. The ids of drivers do not name their nodes.
+uint64_t node_mark(const NodeId& id);
+uint64_t node_mark(const WorkerId& id);
 // Returns the job whose driver has this id; nil for the id of a worker.
 JobId job_of_driver(const WorkerId& id);
 

@@ -130,6 +130,20 @@ def test_remote_returns_while_the_argument_is_made(tmp_path, name):
     assert ray.get(answer, timeout=PATIENCE_S) == 3
 
 
+def test_an_actor_that_exists_has_its_own_methods():
+    @ray.remote
+    class Other:
+        def method_of_other(self):
+            return "other"
+
+    other = Other.options(name="of another class").remote()
+    found = Holder.options(name="of another class", get_if_exists=True).remote([1])
+    assert found == other and "Other" in repr(found)
+    assert ray.get(found.method_of_other.remote(), timeout=PATIENCE_S) == "other"
+    with pytest.raises(AttributeError):
+        _ = found.size
+
+
 def test_an_actor_that_waits_can_be_killed_and_frees_its_name():
     argument = never.remote()
     actor = Holder.options(name="killed").remote(argument)

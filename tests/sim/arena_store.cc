@@ -83,7 +83,7 @@ void ArenaStore::disconnect(store::ClientId client, Error why) {
 
 void ArenaStore::owners_gone(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs) {
   for (const WorkerId& worker : workers) arena_.objects.owner_gone(worker);
-  drive([&](store::StoreCore& core, Now now) { core.free_owned_by(workers, jobs, now); });
+  drive([&](store::StoreCore& core, Now now) { core.free_owned_by({workers, jobs, {}}, now); });
 }
 
 store::CallId ArenaStore::hold(Channel& from, Reply reply, std::vector<store::CreateItem> items) {

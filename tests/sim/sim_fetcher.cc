@@ -16,7 +16,7 @@ store::Fetches::Options fetch_options(const Settings& settings, int64_t capacity
   options.chunk_bytes = settings.transfer_chunk_bytes;
   options.chunks_in_flight = settings.transfer_chunks_in_flight;
   options.no_progress_us = settings.object_fetch_timeout_ms * 1000;
-  options.patience_us = std::min(settings.object_fetch_timeout_ms, settings.node_timeout_ms) * 1000;
+  options.patience_us = settings.object_fetch_timeout_ms * 1000;
   options.max_bytes = settings.fetch_max_bytes;
   return options;
 }

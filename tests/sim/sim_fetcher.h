@@ -26,6 +26,9 @@ class SimFetcher final : private store::FetchSink {
 
   // ---- from the StoreCore
   void start(const ObjectId& id, std::vector<store::Source> sources, bool first);
+  void nodes_gone(const std::vector<NodeId>& nodes) {
+    drive([&](store::Fetches& core, Now) { core.nodes_gone(nodes); });
+  }
   void created(store::FetchId fetch, Result<int64_t> offset);
 
   // ---- from other stores

@@ -68,11 +68,13 @@ bool SimStore::at_rest() const {
 }
 
 void SimStore::owners_gone(const proto::OwnersGone& gone) {
-  std::vector<WorkerId> workers;
-  for (const std::string& id : gone.worker_ids()) workers.push_back(WorkerId::from_binary(id));
-  std::vector<JobId> jobs;
-  for (const std::string& id : gone.job_ids()) jobs.push_back(JobId::from_binary(id));
-  drive([&](store::StoreCore& core, Now now) { core.free_owned_by(workers, jobs, now); });
+  store::Ended ended;
+  for (const std::string& id : gone.worker_ids())
+    ended.workers.push_back(WorkerId::from_binary(id));
+  for (const std::string& id : gone.job_ids()) ended.jobs.push_back(JobId::from_binary(id));
+  for (const std::string& id : gone.node_ids()) ended.nodes.push_back(NodeId::from_binary(id));
+  fetcher_.nodes_gone(ended.nodes);
+  drive([&](store::StoreCore& core, Now now) { core.free_owned_by(ended, now); });
 }
 
 // ---- values

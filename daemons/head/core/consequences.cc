@@ -10,6 +10,7 @@ namespace rt::head {
 namespace {
 
 constexpr size_t kRecentFailures = 20;
+constexpr int64_t kSecondUs = 1'000'000;
 
 }  // namespace
 
@@ -31,7 +32,32 @@ void Consequences::end_event(Now now) {
   head_.cluster.publish(
       now, [this](const proto::HeadEvent& event) { head_.subscriptions.publish_nodes(event); });
   if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0)
-    head_.cluster.broadcast(std::exchange(ended_now_, {}));
+    tell_nodes(std::exchange(ended_now_, {}), now);
+}
+
+void Consequences::tell_nodes(const proto::HeadEvent& news, Now now) {
+  // A node may be silent for node_timeout_ms until its connection breaks, and then away for as
+  // long.
+  const int64_t kept_us = 2 * head_.options.settings.node_timeout_ms * 1000;
+  while (!told_.empty() && told_.front().first + kSecondUs + kept_us < now.steady_us)
+    told_.pop_front();
+  if (told_.empty() || told_.back().first + kSecondUs < now.steady_us)
+    told_.emplace_back(now.steady_us, proto::HeadEvent());
+  told_.back().second.MergeFrom(news);
+  head_.cluster.broadcast(news);
+}
+
+proto::HeadEvent Consequences::missed() const {
+  proto::HeadEvent missed;
+  if (settling_) {
+    // An earlier head may have told of these jobs, or have ended before it could.
+    for (const JobId& job : head_.jobs.finished()) {
+      missed.add_finished_jobs(job.binary());
+      if (!head_.actors.directory().any_of_job(job)) missed.add_over_jobs(job.binary());
+    }
+  }
+  for (const auto& [since_us, news] : told_) missed.MergeFrom(news);
+  return missed;
 }
 
 bool Consequences::exchange_news(Now now) {

@@ -3,8 +3,10 @@
 // released. The end of an event is here, too, because it repeats until nothing follows any more.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "daemons/head/core/head_parts.h"
 
@@ -19,6 +21,10 @@ class Consequences {
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
   void node_lost(const NodeId& id, proto::NodeDeath reason, const std::string& why, Now now);
+  // Tells all nodes that jobs or processes have ended.
+  void tell_nodes(const proto::HeadEvent& news, Now now);
+  // All of it that a node that comes back may not have heard.
+  proto::HeadEvent missed() const;
 
   // Begins the time after an earlier head has left its state: until its nodes have come back, or
   // are declared dead, nobody says that what ran on them is lost.
@@ -41,6 +47,9 @@ class Consequences {
   bool settling_ = false;
   // Jobs to announce to nodes at the end of the current event.
   proto::HeadEvent ended_now_;
+  // What tell_nodes() has told for as long as a node may be away without being declared dead, about
+  // a second of it together, with the steady time at which that second began.
+  std::deque<std::pair<int64_t, proto::HeadEvent>> told_;
   std::deque<std::string> recent_failures_;
 };
 

@@ -40,8 +40,7 @@ void HeadCore::tick(Now now) {
 void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
                              Reply<proto::RegisterNodeReply> reply) {
   Event event(*this, now);
-  const NodeState* before = parts_.cluster.find(NodeId::from_binary(request.node().node_id()));
-  int64_t lost_at_us = before ? before->lost_at_us : 0;
+  const bool comes_back = parts_.cluster.find(NodeId::from_binary(request.node().node_id()));
   auto registered = parts_.cluster.register_node(conn, request.node(), now);
   if (!registered) return reply(registered.error());
   NodeState& node = **registered;
@@ -83,16 +82,10 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   parts_.groups.node_registered(node, bundles, now);
   parts_.actors.node_registered(node, actors_there, now);
   parts_.submitted.node_registered(node, submitted_jobs, now);
-  if (!before) return consequences_.settle_if_complete(now);
-  // Jobs may have ended while the node was disconnected and could not hear of it.
-  constexpr int64_t kSlackMs = 1000;
-  const int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;
-  proto::HeadEvent missed;
-  for (const JobId& job : parts_.jobs.finished_since(consequences_.settling() ? 0 : since_ms)) {
-    missed.add_finished_jobs(job.binary());
-    if (!parts_.actors.directory().any_of_job(job)) missed.add_over_jobs(job.binary());
+  if (comes_back) {
+    const proto::HeadEvent missed = consequences_.missed();
+    if (missed.ByteSizeLong() > 0) parts_.sink.push(conn, missed);
   }
-  if (missed.finished_jobs_size() > 0) parts_.sink.push(conn, missed);
   consequences_.settle_if_complete(now);
 }
 

@@ -178,7 +178,7 @@ Status HeadCore::dead_workers(ConnId conn, const proto::DeadWorkers& report, Now
     news.add_dead_workers(id);
   }
   parts_.actors.owners_dead(workers, now);
-  if (!workers.empty()) parts_.cluster.broadcast(news);
+  if (!workers.empty()) consequences_.tell_nodes(news, now);
   return {};
 }
 

@@ -36,8 +36,8 @@ class Jobs {
   const proto::JobInfo* find(const JobId& id) const;
   bool running(const JobId& id) const;
   std::vector<JobId> running_on(const NodeId& node) const;
-  // Returns the jobs that ended at or after `wall_ms`; 0 gives all that are remembered.
-  std::vector<JobId> finished_since(int64_t wall_ms) const;
+  // Returns the finished jobs that are remembered.
+  std::vector<JobId> finished() const;
   const std::map<uint32_t, proto::JobInfo>& all() const { return jobs_; }
   // Returns the value that belongs on disk under `key`, or nothing when there is no such job.
   std::optional<std::string> record(const std::string& key) const;

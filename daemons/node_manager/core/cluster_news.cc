@@ -50,6 +50,11 @@ bool ClusterNews::nodes_changed(const Membership::NodeList& nodes, bool tell_pro
   for (const std::string& line : turn.lines) sink_.tell_drivers(line);
   if (tell_processes && turn.news.nodes_size() > 0) sink_.tell_processes(turn.news);
   sink_.nodes_changed(nodes);
+  proto::OwnersGone gone;
+  for (const proto::Node& node : nodes) {
+    if (!node.alive()) gone.add_node_ids(node.node_id());
+  }
+  if (gone.node_ids_size() > 0) sink_.owners_gone(gone);
   return true;
 }
 

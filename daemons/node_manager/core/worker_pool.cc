@@ -4,7 +4,7 @@
 
 namespace rt::node {
 
-WorkerPool::WorkerPool(uint64_t seed) : rng_(seed) {}
+WorkerPool::WorkerPool(const NodeId& node, uint64_t seed) : node_(node), rng_(seed) {}
 
 WorkerPool::~WorkerPool() = default;
 
@@ -22,7 +22,7 @@ ResourceSet releasable_resources(const Worker& worker) {
 
 Worker& WorkerPool::add_starting(const WorkerKind& kind, Now now) {
   auto worker = std::make_unique<Worker>();
-  worker->id = WorkerId::random(rng_);
+  worker->id = make_worker_id(node_, rng_);
   worker->kind = kind;
   worker->since_us = now.steady_us;
   Worker& added = *worker;

@@ -64,7 +64,8 @@ ResourceSet releasable_resources(const Worker& worker);
 
 class WorkerPool {
  public:
-  explicit WorkerPool(uint64_t seed);
+  // `seed` is that of the ids of its workers.
+  WorkerPool(const NodeId& node, uint64_t seed);
   ~WorkerPool();
 
   Worker& add_starting(const WorkerKind& kind, Now now);
@@ -98,6 +99,7 @@ class WorkerPool {
   void check_invariants() const;
 
  private:
+  const NodeId node_;
   Rng rng_;
   std::map<WorkerId, std::unique_ptr<Worker>> workers_;  // ordered, for reproducible decisions
   std::set<WorkerId> idle_;

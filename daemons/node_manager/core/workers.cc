@@ -16,7 +16,7 @@ constexpr int64_t kKillGraceUs = 250'000;       // time to send the recorded tas
 }  // namespace
 
 Workers::Workers(const Parts& node)
-    : node_(node), pool_(node.me.seed), starts_(node.settings, pool_) {}
+    : node_(node), pool_(node.me.id, node.me.seed), starts_(node.settings, pool_) {}
 
 Workers::~Workers() = default;
 

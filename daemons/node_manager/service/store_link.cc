@@ -88,7 +88,7 @@ void StoreLink::attempt() {
                        make_error(why.code, fmt::format("the node's object store at {} is gone: {}",
                                                         socket_path_, why.message)));
                  });
-                 if (early_.worker_ids_size() > 0 || early_.job_ids_size() > 0) owners_gone(early_);
+                 if (early_.ByteSizeLong() > 0) owners_gone(early_);
                  act(watch_.tick(system_now()));
                });
 }

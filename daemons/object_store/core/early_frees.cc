@@ -26,14 +26,4 @@ bool EarlyFrees::take(const ObjectId& id, Now now) {
   return true;
 }
 
-void EarlyFrees::add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t forget_us) {
-  while (!gone_order_.empty() &&
-         (gone_order_.front().first <= forget_us || gone_order_.size() >= max_entries_)) {
-    gone_owners_.erase(gone_order_.front().second);
-    gone_order_.pop_front();
-  }
-  if (!owner.is_nil() && gone_owners_.insert(owner).second)
-    gone_order_.emplace_back(until_us, owner);
-}
-
 }  // namespace rt::store

@@ -5,6 +5,12 @@
 #include <algorithm>
 
 namespace rt::store {
+namespace {
+
+// Enough for those that leave between two looks of a worker at the list of nodes.
+constexpr size_t kGoneNodesKept = 1000;
+
+}  // namespace
 
 Fetches::Fetches(Options options, FetchSink& sink)
     : options_(options), sink_(sink), queue_(options.capacity, options.max_bytes) {}
@@ -42,6 +48,8 @@ void Fetches::launch_queued(Now now) {
     fetch.number = number;
     fetch.object = launch->order.object;
     fetch.sources = SourceLine(std::move(launch->order.sources), now);
+    for (const NodeId& node : gone_nodes_) fetch.sources.node_gone(node);
+    fetch.sources.pass_gone();
     fetch.counted_bytes = launch->bytes;
     by_object_[fetch.object] = number;
     next_source(fetch, now);
@@ -52,7 +60,7 @@ void Fetches::launch_queued(Now now) {
 
 void Fetches::next_source(Fetch& fetch, Now now) {
   if (!fetch.sources.current() && !fetch.sources.start_again(options_.patience_us, now))
-    return fail(fetch, fetch.last_error);
+    return fail_without_source(fetch);
   fetch.step = Step::kConnecting;
   fetch.source_failed = fetch.chunks_came = fetch.ask_again = false;
   fetch.progress_us = now.steady_us;
@@ -63,10 +71,9 @@ void Fetches::fail_source(Fetch& fetch, const Error& why, Now now) {
   if (!fetch.source_failed) {
     const std::string source = address_of(*fetch.sources.current());
     sink_.source_failed(fetch.object, source, why);
-    fetch.last_error = make_error(
-        Code::kObjectLost,
-        fmt::format("object {} could not be fetched from any of {} nodes; the last, {}: {}",
-                    fetch.object.hex(), fetch.sources.size(), source, why.message));
+    if (why.code == Code::kTimeout) fetch.sources.unanswered();
+    fetch.last_error = why;
+    fetch.last_asked = source;
     const bool connection_ended = why.code == Code::kUnavailable || why.code == Code::kTimeout;
     fetch.ask_again = connection_ended && fetch.chunks_came;
   }
@@ -76,7 +83,7 @@ void Fetches::fail_source(Fetch& fetch, const Error& why, Now now) {
 }
 
 void Fetches::leave_source(Fetch& fetch, Now now) {
-  if (!fetch.ask_again) fetch.sources.advance();
+  if (!fetch.ask_again || fetch.sources.is_current_gone()) fetch.sources.advance();
   next_source(fetch, now);
 }
 
@@ -93,7 +100,6 @@ void Fetches::connect_failed(FetchId id, const Error& why, Now now) {
   Fetch* fetch = find(id);
   if (!fetch) return;
   RT_CHECK(fetch->step == Step::kConnecting);
-  if (why.code == Code::kTimeout) fetch->sources.unanswered();
   fail_source(*fetch, why, now);
   launch_queued(now);
 }
@@ -141,6 +147,19 @@ void Fetches::created(FetchId id, const Result<int64_t>& offset, Now now) {
     fail(*fetch, offset.error());
   }
   launch_queued(now);
+}
+
+void Fetches::nodes_gone(const std::vector<NodeId>& nodes) {
+  for (const NodeId& node : nodes) {
+    gone_nodes_.push_back(node);
+    if (gone_nodes_.size() > kGoneNodesKept) gone_nodes_.pop_front();
+    for (auto& [number, fetch] : fetches_) {
+      fetch.sources.node_gone(node);
+      // A connection that is being made ends by its time-out.
+      if (fetch.calls > 0 && fetch.sources.current()->node == node)
+        sink_.close(number, make_error(Code::kUnavailable, "its node has left the cluster"));
+    }
+  }
 }
 
 // ---- chunks
@@ -228,6 +247,20 @@ void Fetches::seal(Fetch& fetch) {
   serve_readers(fetch);
   sink_.seal({fetch.object, fetch.offset, fetch.chunks.size(), 0, fetch.owner});
   forget_if_unused(fetch);
+}
+
+void Fetches::fail_without_source(Fetch& fetch) {
+  const std::string object = fetch.object.hex();
+  if (fetch.last_asked.empty())
+    return fail(fetch,
+                make_error(Code::kObjectLost,
+                           fmt::format("object {} is lost: all {} nodes that had it have left",
+                                       object, fetch.sources.size())));
+  fail(fetch,
+       make_error(
+           fetch.sources.may_answer_yet() ? Code::kTimeout : Code::kObjectLost,
+           fmt::format("object {} could not be fetched from any of {} nodes; the last, {}: {}",
+                       object, fetch.sources.size(), fetch.last_asked, fetch.last_error.message)));
 }
 
 void Fetches::fail(Fetch& fetch, const Error& why) {

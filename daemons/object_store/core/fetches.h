@@ -15,7 +15,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -35,7 +37,7 @@ class Fetches {
     int64_t chunk_bytes = 0;
     int64_t chunks_in_flight = 0;
     int64_t no_progress_us = 0;
-    // So long sources that do not answer are asked again.
+    // So long sources that do not answer are asked again, unless their nodes are gone.
     int64_t patience_us = 0;
     // Bounds the bytes of all fetches under way; one fetch is always allowed.
     int64_t max_bytes = 0;
@@ -44,8 +46,13 @@ class Fetches {
   Fetches(Options options, FetchSink& sink);
   ~Fetches();
 
-  // Implements StoreSink::fetch(). All orders are queued before the first one is launched.
+  // Implements StoreSink::fetch(). All orders are queued before the first one is launched. A fetch
+  // fails with kTimeout when a source that may have the object has not answered, and otherwise with
+  // kObjectLost.
   void start(std::vector<FetchOrder> orders, Now now);
+
+  // These nodes have left the cluster for ever: nothing is fetched from them any more.
+  void nodes_gone(const std::vector<NodeId>& nodes);
 
   // ---- answers to the sink's requests
   void connected(FetchId fetch);
@@ -93,7 +100,8 @@ class Fetches {
     // of progress. Then another connection is worth a try.
     bool chunks_came = false;
     bool ask_again = false;  // Whether the failed source is asked again.
-    Error last_error;
+    Error last_error;        // Why the last source has failed.
+    std::string last_asked;  // The address of the source that has failed last.
     WorkerId owner;
     int64_t offset = -1;  // The offset in the arena, once room is created.
     int64_t counted_bytes = 0;
@@ -117,6 +125,8 @@ class Fetches {
   void serve_readers(Fetch& fetch);
   void seal(Fetch& fetch);
   void fail(Fetch& fetch, const Error& why);
+  // Fails the fetch because no source is left that may have the object.
+  void fail_without_source(Fetch& fetch);
   // Forgets a finished fetch once nobody reads from its memory or writes to it any more. The
   // caller does not touch it afterwards.
   void forget_if_unused(Fetch& fetch);
@@ -127,6 +137,8 @@ class Fetches {
   const Options options_;
   FetchSink& sink_;
   FetchQueue queue_;
+  // The latest nodes that have left: who asks for an object may not know of that yet.
+  std::deque<NodeId> gone_nodes_;
   // Fetches stay here until nobody touches their memory any more.
   std::unordered_map<FetchId, Fetch> fetches_;
   std::unordered_map<ObjectId, FetchId> by_object_;

@@ -1,8 +1,9 @@
-// The nodes that have a copy of an object, in the order in which they are asked. A source whose
-// node does not answer is asked again, because a node that hangs may go on; a node that has ended
-// refuses.
+// The nodes that have a copy of an object, in the order in which they are asked. A source that does
+// not answer is asked again, because a node or a store that hangs may go on; one whose process has
+// ended refuses, and one whose node is gone is not asked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -16,32 +17,59 @@ namespace rt::store {
 class SourceLine {
  public:
   SourceLine() = default;
-  SourceLine(std::vector<Source> sources, SteadyNow now)
-      : sources_(std::move(sources)), heard_us_(now.steady_us) {}
+  SourceLine(std::vector<Source> sources, SteadyNow now) : heard_us_(now.steady_us) {
+    for (Source& source : sources) entries_.push_back({std::move(source)});
+  }
 
   // The source that is asked now, or null when all of them have failed.
-  const Source* current() const { return next_ < sources_.size() ? &sources_[next_] : nullptr; }
-  size_t size() const { return sources_.size(); }
+  const Source* current() const {
+    return next_ < entries_.size() ? &entries_[next_].source : nullptr;
+  }
+  size_t size() const { return entries_.size(); }
   // Notes that a source has answered.
   void heard(SteadyNow now) { heard_us_ = now.steady_us; }
-  // Notes that the node of the current source did not answer.
-  void unanswered() { unanswered_ = true; }
-  void advance() { next_++; }
-  // Starts again with the first source if one of them may answer yet: its node did not answer this
-  // time, and some source has answered within `patience_us`. Returns whether it does.
+  // Notes that the current source did not answer.
+  void unanswered() { entries_[next_].unanswered = true; }
+  // Goes on to the next source whose node is not gone.
+  void advance() {
+    next_++;
+    pass_gone();
+  }
+  // Notes that a node is gone. The current source stays until advance(), also when it is there.
+  void node_gone(const NodeId& node) {
+    for (Entry& entry : entries_) entry.gone |= entry.source.node == node;
+  }
+  bool is_current_gone() const { return entries_[next_].gone; }
+  // Before the first source is asked: passes over those whose nodes are gone.
+  void pass_gone() {
+    while (next_ < entries_.size() && entries_[next_].gone) next_++;
+  }
+  // Whether a source may have the object and did not answer when it was last asked.
+  bool may_answer_yet() const {
+    return std::ranges::any_of(entries_,
+                               [](const Entry& entry) { return entry.unanswered && !entry.gone; });
+  }
+  // Starts again with the first source if one of them may answer yet and some source has answered
+  // within `patience_us`. Returns whether it does.
   bool start_again(int64_t patience_us, SteadyNow now) {
-    if (!unanswered_ || now.steady_us - heard_us_ >= patience_us) return false;
+    if (!may_answer_yet() || now.steady_us - heard_us_ >= patience_us) return false;
     next_ = 0;
-    unanswered_ = false;
+    for (Entry& entry : entries_) entry.unanswered = false;
+    pass_gone();
     return true;
   }
 
  private:
-  std::vector<Source> sources_;
+  struct Entry {
+    Source source;
+    bool unanswered = false;
+    bool gone = false;
+  };
+
+  std::vector<Entry> entries_;
   size_t next_ = 0;
   // When a source answered last, or when the fetch was launched.
   int64_t heard_us_ = 0;
-  bool unanswered_ = false;
 };
 
 // "ip:port", as for people.

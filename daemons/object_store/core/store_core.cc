@@ -12,7 +12,8 @@ StoreCore::StoreCore(Options options, StoreSink& sink)
       sink_(sink),
       allocator_(options_.capacity / kPage * kPage),
       pages_(allocator_.capacity()),
-      early_frees_(options_.max_early_frees) {}
+      early_frees_(options_.max_early_frees),
+      gone_owners_(options_.max_early_frees) {}
 
 void StoreCore::condemn(ClientId client, Error why) {
   clients_.at(client).condemned = true;
@@ -92,7 +93,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     object->owner_knows =
         id != kFetcher && (object->owner.is_nil() || object->owner == client->worker);
     // The object is then freed with the sealer's pin.
-    freed |= early_frees_.take(item.id, now) || early_frees_.is_gone(object->owner);
+    freed |= early_frees_.take(item.id, now) || gone_owners_.contains(object->owner);
     if (freed) {
       RT_CHECK(!objects_.request_free(object));
       getters_.fail_fetch(
@@ -224,10 +225,11 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
   serve_room_demands(now);
 }
 
-void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs,
-                              Now now) {
-  std::set<WorkerId> dead(workers.begin(), workers.end());
-  std::set<JobId> over(jobs.begin(), jobs.end());
+void StoreCore::free_owned_by(const Ended& ended, Now now) {
+  std::set<WorkerId> dead(ended.workers.begin(), ended.workers.end());
+  std::set<JobId> over(ended.jobs.begin(), ended.jobs.end());
+  std::set<uint64_t> dead_nodes;
+  for (const NodeId& node : ended.nodes) dead_nodes.insert(node_mark(node));
   // Before the object has arrived, nobody knows its owner. So no owner is forgotten that has gone
   // since the oldest fetch began.
   int64_t forget_us = now.steady_us;
@@ -235,12 +237,15 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
     fetch.freed |= over.count(job_of(task_of(id))) > 0;
     forget_us = std::min(forget_us, fetch.since_us + options_.gone_owner_us - 1);
   }
-  for (const WorkerId& worker : workers)
-    early_frees_.add_gone_owner(worker, now.steady_us + options_.gone_owner_us, forget_us);
+  gone_owners_.forget(forget_us);
+  const int64_t until_us = now.steady_us + options_.gone_owner_us;
+  for (const WorkerId& worker : ended.workers) gone_owners_.add(worker, until_us);
+  for (const NodeId& node : ended.nodes) gone_owners_.add(node, until_us);
   auto& all = objects_.all();
   for (auto it = all.begin(); it != all.end();) {
     Object* object = &*it++;
-    if (dead.count(object->owner) || over.count(job_of(task_of(object->id)))) {
+    if (dead.count(object->owner) || dead_nodes.count(node_mark(object->owner)) ||
+        over.count(job_of(task_of(object->id)))) {
       if (objects_.request_free(object)) room_.destroy(object);
     }
   }

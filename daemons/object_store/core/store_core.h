@@ -22,6 +22,7 @@
 #include "daemons/object_store/core/early_frees.h"
 #include "daemons/object_store/core/extents.h"
 #include "daemons/object_store/core/getters.h"
+#include "daemons/object_store/core/gone_owners.h"
 #include "daemons/object_store/core/object_table.h"
 #include "daemons/object_store/core/pages.h"
 #include "daemons/object_store/core/report.h"
@@ -92,9 +93,9 @@ class StoreCore {
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now,
                const std::vector<ObjectId>& told);
   void free(const std::vector<ObjectId>& ids, Now now);
-  // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
-  // little later: their tasks end a moment after them.
-  void free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now);
+  // Frees all objects of these workers, jobs and nodes, and objects that are sealed for these
+  // owners a little later: their tasks end a moment after them.
+  void free_owned_by(const Ended& ended, Now now);
   bool contains(const ObjectId& id) const;
 
   // Answers StoreSink::reserve(): pages below `up_to` exist. An error says why there are not more.
@@ -176,6 +177,7 @@ class StoreCore {
   };
   std::unordered_map<ObjectId, Fetching> fetching_;
   EarlyFrees early_frees_;
+  GoneOwners gone_owners_;
 };
 
 }  // namespace rt::store

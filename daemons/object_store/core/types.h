@@ -56,6 +56,13 @@ struct SealItem {
   WorkerId owner;
 };
 
+// Who has ended, so that what they own is freed: workers, jobs, and nodes with all their workers.
+struct Ended {
+  std::vector<WorkerId> workers;
+  std::vector<JobId> jobs;
+  std::vector<NodeId> nodes;
+};
+
 struct WantedItem {
   ObjectId id;
   std::vector<Source> sources;

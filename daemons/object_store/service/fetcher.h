@@ -38,6 +38,10 @@ class Fetcher final : private FetchSink {
   // Implements StoreSink::reply_create() for kFetcher.
   void on_created(CallId call, Result<std::vector<int64_t>> offsets);
 
+  void nodes_gone(const std::vector<NodeId>& nodes) {
+    driver_.drive([&](Fetches& core, Now) { core.nodes_gone(nodes); });
+  }
+
   bool is_receiving(const ObjectId& id) const { return driver_.core().is_receiving(id); }
   // Answers another node that wants a range of an object that is_receiving().
   void read(CallId reader, const ObjectId& id, Range range) {

@@ -266,10 +266,13 @@ void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* 
   if (!client) return;
   auto workers = parse_ids<WorkerId>(request->worker_ids());
   auto jobs = parse_ids<JobId>(request->job_ids());
-  if (workers && jobs) {
-    driver_.drive([&](StoreCore& core, Now now) { core.free_owned_by(*workers, *jobs, now); });
+  auto nodes = parse_ids<NodeId>(request->node_ids());
+  if (workers && jobs && nodes) {
+    fetcher_.nodes_gone(*nodes);
+    const Ended ended{std::move(*workers), std::move(*jobs), std::move(*nodes)};
+    driver_.drive([&](StoreCore& core, Now now) { core.free_owned_by(ended, now); });
   } else {
-    close(*client, workers ? jobs.error() : workers.error());
+    close(*client, !workers ? workers.error() : !jobs ? jobs.error() : nodes.error());
   }
   done->Run();
 }

@@ -38,8 +38,7 @@ Fetches::Options fetch_options(const Settings& settings, const Arena& arena) {
       std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
   options.chunks_in_flight = std::max<int64_t>(1, settings.transfer_chunks_in_flight);
   options.no_progress_us = settings.object_fetch_timeout_ms * 1000;
-  // When the patience has ended, the head has declared the node dead, unless the node went on.
-  options.patience_us = std::min(settings.object_fetch_timeout_ms, settings.node_timeout_ms) * 1000;
+  options.patience_us = settings.object_fetch_timeout_ms * 1000;
   options.max_bytes = settings.fetch_max_bytes;
   return options;
 }

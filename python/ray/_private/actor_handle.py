@@ -307,6 +307,17 @@ def reduce_counted(handle: ActorHandle) -> tuple:
     return _rebuild_handle, (handle._core.id(), handle._info.blob, handle._core.handle())
 
 
+def named_handle(name: str, namespace: str) -> ActorHandle | None:
+    """Returns a handle to a named actor, which does not keep the actor alive; None when there is no
+    such actor."""
+    found = _raylet.get_actor(name, namespace)
+    if found is None:
+        return None
+    core, info = found
+    blob = info["handle_blob"] or packed(ForeignFacts(info["language"], info["class_name"]))
+    return ActorHandle(core, HandleInfo.of(blob))
+
+
 def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
     return ActorHandle(_raylet.ActorCore(actor_id, handle_ref), HandleInfo.of(blob))
 

@@ -130,19 +130,17 @@ def get_actor(name: str, namespace: str | None = None):
         if not namespace:
             raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
     ensure_connected()
-    from ray._private.actor_handle import ActorHandle, ForeignFacts, HandleInfo, packed
+    from ray._private.actor_handle import named_handle
 
-    found = _raylet.get_actor(name, namespace or current_namespace())
-    if found is None:
+    handle = named_handle(name, namespace or current_namespace())
+    if handle is None:
         raise ValueError(
             f"Failed to look up actor with name '{name}'. This could because 1. You are trying "
             "to look up a named actor you didn't create. "
             "2. The named actor died. 3. You did not use a namespace matching the namespace of "
             "the actor."
         )
-    core, info = found
-    blob = info["handle_blob"] or packed(ForeignFacts(info["language"], info["class_name"]))
-    return ActorHandle(core, HandleInfo.of(blob))
+    return handle
 
 
 def kill(actor, *, no_restart: bool = True):

@@ -429,10 +429,10 @@ PLANTS = [
         "return false;",
     ),
     Plant(
-        "EarlyFrees",
+        "GoneOwners",
         "what a task stores for an owner that has ended stays",
-        STORE + "early_frees.h",
-        "gone_owners_.contains(owner)",
+        STORE + "gone_owners.h",
+        "workers_.contains(owner)",
         "false",
     ),
     Plant(

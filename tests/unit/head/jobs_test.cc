@@ -137,6 +137,48 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   EXPECT_EQ(told, (std::set<std::string>{job.binary(), driver_there.binary()}));
 }
 
+TEST_F(JobsTest, NodesThatWereAwayLearnWhoseObjectsGo) {
+  add_node(1, {{"CPU", 2}});
+  add_node(2, {});
+  const JobId job = add_job(1);
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_detached(true);
+  const ActorId actor = alive_actor(request, 1);
+  finish_job(job);
+  advance_alive(5000, {1, 2});
+  // What was sent to the node a moment before it was lost may not have arrived.
+  proto::DeadWorkers report;
+  report.add_worker_ids(worker_id(77).binary());
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  core->connection_closed(conn_of(2), now);
+  EXPECT_TRUE(died(1, actor, 1, proto::ExitInfo::SIGNALED));
+  advance(500);
+  auto told_at_return = [&] {
+    sink.pushes.clear();
+    EXPECT_TRUE(register_node(conn_of(2), registration(2, {})).ok());
+    proto::HeadEvent told;
+    for (const auto& push : sink.pushes) {
+      if (push.conn == conn_of(2)) told.MergeFrom(push.event);
+    }
+    sink.pushes.clear();
+    return told;
+  };
+  proto::HeadEvent told = told_at_return();
+  ASSERT_EQ(told.dead_workers_size(), 1);
+  EXPECT_EQ(told.dead_workers(0), worker_id(77).binary());
+  ASSERT_EQ(told.over_jobs_size(), 1);
+  EXPECT_EQ(told.over_jobs(0), job.binary());
+
+  // A node that was heard of since then knows it.
+  advance_alive(2 * options.settings.node_timeout_ms + 3000, {1, 2});
+  report.set_worker_ids(0, worker_id(78).binary());
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  core->connection_closed(conn_of(2), now);
+  told = told_at_return();
+  ASSERT_EQ(told.dead_workers_size(), 1);
+  EXPECT_EQ(told.dead_workers(0), worker_id(78).binary());
+}
+
 TEST_F(JobsTest, LogsReachTheDriverOfTheJobOnly) {
   add_node(1, {});
   JobId job = add_job();

@@ -31,6 +31,8 @@ class RecordingNewsSink final : public NewsSink {
   void owners_gone(const proto::OwnersGone& gone) override {
     for (const std::string& id : gone.worker_ids())
       add("store: worker " + WorkerId::from_binary(id).hex());
+    for (const std::string& id : gone.node_ids())
+      add("store: node " + NodeId::from_binary(id).hex());
     for (const std::string& id : gone.job_ids()) add("store: job " + JobId::from_binary(id).hex());
   }
 
@@ -79,7 +81,8 @@ TEST_F(ClusterNewsTest, ProcessesHearOfNodesOnceSomeAreRegistered) {
   EXPECT_EQ(sink.take(), (Done{"processes: 1 nodes, 0 dead workers", "core: 10.0.0.3 lives"}));
   news.registered(reply_with({node(1), node(2)}), false);
   EXPECT_EQ(sink.take(), (Done{"processes: 1 nodes, 0 dead workers", "core: 10.0.0.1 lives",
-                               "core: 10.0.0.2 lives", "core: 10.0.0.3 is gone"}));
+                               "core: 10.0.0.2 lives", "core: 10.0.0.3 is gone",
+                               "store: node " + id_of(3).hex()}));
 }
 
 TEST_F(ClusterNewsTest, ANodeThatWasDeclaredDeadDoesNothingElse) {

@@ -113,6 +113,53 @@ TEST_F(FetchesTest, ChunksThatASourceDidNotDeliverComeFromTheNextOne) {
   EXPECT_EQ(sink.take(), Lines({"seal at 4096: 300 bytes", "end 1: released"}));
 }
 
+TEST_F(FetchesTest, AnObjectIsNotLostWhileOneOfItsNodesMayOnlyHang) {
+  start({order(1, {1, 2})});
+  pass(10 * kSecond);
+  connect_failed(1, Code::kTimeout);
+  connect_failed(1, Code::kUnavailable);
+  EXPECT_EQ(sink.take().back(), "end 1: without room");
+  EXPECT_EQ(sink.last_error.code, Code::kTimeout);
+  EXPECT_THAT(sink.last_error.message, HasSubstr("the last, 10.0.0.2:7: no way"));
+
+  // It took the connection, and then nothing came.
+  start({order(2, {1})});
+  connected(2);
+  pass(kSecond);
+  described(2, make_error(Code::kTimeout, "no progress"));
+  connected(2);
+  pass(10 * kSecond);
+  described(2, make_error(Code::kTimeout, "no progress"));
+  sink.take();
+  EXPECT_EQ(sink.last_error.code, Code::kTimeout);
+}
+
+TEST_F(FetchesTest, NodeThatHasLeftIsNotAskedAgain) {
+  receive(1, 300, {1, 2});
+  pulled(1, 0, 300);
+  sink.take();
+  fetches->nodes_gone({node(1)});
+  EXPECT_EQ(sink.take(), Lines({"close 1: its node has left the cluster"}));
+  pulled(1, 1, broken());
+  pulled(1, 2, broken());
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.1:7 failed: it broke", "connect 1 to 10.0.0.2"}));
+  connect_failed(1, Code::kUnavailable);
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.2:7 failed: no way", "fail", "end 1: aborted"}));
+  EXPECT_EQ(sink.last_error.code, Code::kObjectLost);
+
+  start({order(2, {1, 3})});
+  EXPECT_EQ(sink.take(), Lines({"connect 2 to 10.0.0.3"}));
+  fetches->nodes_gone({node(3)});
+  connect_failed(2, Code::kTimeout);
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.3:7 failed: no way", "fail", "end 2: without room"}));
+  EXPECT_EQ(sink.last_error.code, Code::kObjectLost);
+
+  start({order(3, {1, 3})});
+  EXPECT_EQ(sink.take(), Lines({"fail", "end 3: without room"}));
+  EXPECT_EQ(sink.last_error.code, Code::kObjectLost);
+  EXPECT_THAT(sink.last_error.message, HasSubstr("all 2 nodes that had it have left"));
+}
+
 // Another fetch may have closed the connection that they share.
 TEST_F(FetchesTest, SourceWhoseConnectionEndedWhileChunksCameIsAskedAgain) {
   receive(1, 300, {1});

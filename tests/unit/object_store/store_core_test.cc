@@ -227,9 +227,9 @@ TEST_F(StoreCoreTest, WhatIsFetchedForAFinishedJobIsFreedHoweverLongTheFetchTake
   Source far{node(1), "10.0.0.2", 7, 100};
   core->get(kAlice, 1, {{object(1), {far}}, {object(2, 5), {far}}}, -1, now, 0);
   sink.fetches.clear();
-  core->free_owned_by({}, {job_id_from_int(5)}, now);
+  core->free_owned_by({{}, {job_id_from_int(5)}, {}}, now);
   pass(100'000'000);
-  core->free_owned_by({worker(kBob)}, {job_id_from_int(6)}, now);
+  core->free_owned_by({{worker(kBob)}, {job_id_from_int(6)}, {}}, now);
   put(kFetcher, object(1), 100);
   put(kFetcher, object(2, 5), 100);
   const auto answers = take(sink.got).answers;
@@ -245,9 +245,9 @@ TEST_F(StoreCoreTest, WhatIsFetchedOfAnOwnerThatHasGoneIsFreedHoweverLongTheFetc
   core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
   take(sink.fetches);
   pass(30'000'000);
-  core->free_owned_by({owner}, {}, now);
+  core->free_owned_by({{owner}, {}, {}}, now);
   pass(100'000'000);
-  core->free_owned_by({worker(78)}, {}, now);  // The time when older ones are forgotten.
+  core->free_owned_by({{worker(78)}, {}, {}}, now);  // The time when older ones are forgotten.
   core->create(kFetcher, 1, {{object(1), 100, owner}}, true, now);
   const int64_t offset = take(sink.created).offsets->at(0);
   core->seal(kFetcher, {{object(1), offset, 100, 0, owner}}, {}, now);
@@ -377,10 +377,10 @@ TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
   put(kBob, object(2, 1), 100);
   put(kBob, object(3, 2), 100);
   core->client_gone(kAlice, now);
-  core->free_owned_by({worker(kAlice)}, {}, now);
+  core->free_owned_by({{worker(kAlice)}, {}, {}}, now);
   EXPECT_FALSE(core->contains(object(1, 1)));
   EXPECT_TRUE(core->contains(object(2, 1)));
-  core->free_owned_by({}, {job_id_from_int(1)}, now);
+  core->free_owned_by({{}, {job_id_from_int(1)}, {}}, now);
   EXPECT_FALSE(core->contains(object(2, 1)));
   EXPECT_TRUE(core->contains(object(3, 2)));
   EXPECT_EQ(core->stats().objects, 2);  // Bob still pins the freed object 2.
@@ -397,8 +397,8 @@ TEST_F(StoreCoreTest, ObjectsSealedForADeadOwnerAreFreedWithTheirSealer) {
   core->create(kBob, 1, {{late, 100, worker(kAlice)}}, false, now);
   const int64_t offset = take(sink.created).offsets->at(0);
   core->client_gone(kAlice, now);
-  core->free_owned_by({worker(kAlice)}, {}, now);
-  core->free_owned_by({worker(kAlice)}, {}, now);  // A repeated message does no harm.
+  core->free_owned_by({{worker(kAlice)}, {}, {}}, now);
+  core->free_owned_by({{worker(kAlice)}, {}, {}}, now);  // A repeated message does no harm.
   core->seal(kBob, {{late, offset, 100, 0, worker(kAlice)}}, {}, now);
   seal_for(later, worker(kAlice));
   seal_for(kept, worker(kBob));
@@ -407,6 +407,27 @@ TEST_F(StoreCoreTest, ObjectsSealedForADeadOwnerAreFreedWithTheirSealer) {
   EXPECT_FALSE(core->contains(later));
   EXPECT_TRUE(core->contains(kept));
   EXPECT_EQ(core->stats().objects, 1);
+}
+
+// The workers of a node that is lost cannot say what they own any more.
+TEST_F(StoreCoreTest, WhatTheWorkersOfADeadNodeOwnIsFreed) {
+  Rng rng(5);
+  const WorkerId on_first = make_worker_id(node(1), rng), on_second = make_worker_id(node(2), rng);
+  auto seal_for = [&](const ObjectId& id, const WorkerId& owner) {
+    core->create(kBob, 1, {{id, 100, owner}}, false, now);
+    core->seal(kBob, {{id, take(sink.created).offsets->at(0), 100, 0, owner}}, {}, now);
+    core->release(kBob, {id}, now, {id});
+  };
+  seal_for(object(1, 1), on_first);
+  seal_for(object(2, 1), on_second);
+  seal_for(object(3, 1), driver_worker_id(job_id_from_int(1)));
+  core->free_owned_by({{}, {}, {node(1)}}, now);
+  EXPECT_FALSE(core->contains(object(1, 1)));
+  EXPECT_TRUE(core->contains(object(2, 1)));
+  EXPECT_TRUE(core->contains(object(3, 1)));
+  seal_for(object(4, 1), on_first);
+  EXPECT_FALSE(core->contains(object(4, 1)));
+  EXPECT_EQ(core->stats().objects, 2);
 }
 
 TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
