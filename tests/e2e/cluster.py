@@ -54,6 +54,17 @@ def alive(pid):
         return False
 
 
+def unread(port):
+    """Returns how many bytes have come to a port's connections that the listening process has not
+    read."""
+    lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(
+        int(fields[4].split(":")[1], 16)
+        for fields in lines
+        if int(fields[1].split(":")[1], 16) == port and fields[3] == "01"
+    )
+
+
 def processes_below(root):
     """Returns ids and command lines of all processes that belong to a temp root. A process that is
     ending has no command line any more and is left out."""

@@ -85,7 +85,7 @@ class Service:
                 self.messages += message.decode().split("\n")
                 self.news.notify()
 
-    def hear(self, wanted, seconds=20):
+    def hear(self, wanted, seconds=60):
         """Waits for the next assignment that begins with `wanted`, after the one that was heard
         before."""
 
@@ -125,7 +125,7 @@ class Service:
             self.messages.remove("mark")
             return list(self.messages)
 
-    def end(self, signals=(signal.SIGTERM,), seconds=20):
+    def end(self, signals=(signal.SIGTERM,), seconds=60):
         """Ends the service by these signals; returns its exit code and what it wrote."""
         for number in signals:
             self.process.send_signal(number)
@@ -133,7 +133,7 @@ class Service:
         self.finish()
         return self.process.returncode, written
 
-    def end_by_itself(self, seconds=20):
+    def end_by_itself(self, seconds=60):
         return self.end((), seconds)
 
     def finish(self):
@@ -160,6 +160,9 @@ class Machine:
             "RAY_NODE_IP_ADDRESS": "127.0.0.1",
             "RAY_object_store_memory": "100000000",
             "RAY_prestart_workers": "1",
+            # The daemons of a test start at the same time. On a busy machine a node may have to
+            # wait for its head and its store for longer than the default of 5 s.
+            "RAY_connect_timeout_ms": "60000",
         }
         self.env = shell.env
 

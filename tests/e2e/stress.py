@@ -139,7 +139,10 @@ class Stress:
 def run(seed, count, rounds=0, seconds=0.0, first=0):
     """Plays `rounds` rounds, and further ones until `seconds` have passed."""
     head = Stress.nodes_of(seed, count)[0].options()
-    with cluster(connect=False, **head) as running:
+    # A busy machine may free late what was dropped. A store that stays full is a fault all
+    # the same: its round runs out of time. Nodes that join take the setting from the environment.
+    with cluster(connect=False, settings={"create_wait_ms": 60_000}, **head) as running:
+        running.shell.env["RAY_create_wait_ms"] = "60000"
         ray.init(address=running.address, log_to_driver=False)
         stress, begin = Stress(seed, count, running), time.monotonic()
         while stress.rounds < rounds or time.monotonic() - begin < seconds:

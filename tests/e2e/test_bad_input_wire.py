@@ -15,8 +15,11 @@ import raw_rpc as raw
 from shell import Shell
 from ports import free_port
 from driver import Driver
+from waiting import until
 
-HELLO_TIMEOUT_MS = 1500
+# This is far more than a test that waits for a processor takes from connecting to its hello. Only
+# one test waits for the limit.
+HELLO_TIMEOUT_MS = 6000
 PROTOCOL, UNAUTHENTICATED, WRONG_VERSION, WRONG_CLUSTER, NOT_FOUND, UNSUPPORTED = 9, 6, 7, 8, 2, 21
 SEED = int(os.environ.get("RAY_TEST_SEED", "20240601"))
 TCP = ["head", "node-manager", "door:store", "door:worker", "door:driver"]
@@ -492,6 +495,8 @@ def test_half_open_connections_are_closed_and_keep_nobody_out(world):
         world.works()
         for peer in peers:
             assert raw.ends(peer)
+    log = (world.session / "logs" / "node-manager.log").read_text()
+    assert "did not introduce itself" in log
 
 
 def test_peers_that_never_read(world):
@@ -536,7 +541,7 @@ def test_garbage_everywhere(world):
     print("seed", SEED)
     rng = random.Random(SEED)
     deadline, rounds = time.monotonic() + 3, 0
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or rounds <= 10:
         for listener in world.listeners.values():
             with contextlib.suppress(OSError), listener.connect(timeout=0.02) as peer:
                 peer.sendall(garbage(rng, listener))
@@ -545,19 +550,19 @@ def test_garbage_everywhere(world):
         rounds += 1
         if rounds % 20 == 0:
             world.works()
-    assert rounds > 10
 
 
 def test_daemons_said_what_they_refused_and_nothing_is_left_open(world):
     door = world.listeners["node-manager"]
-    with door.connect() as peer, door.connect() as silent:
+    with door.connect() as peer:
         peer.sendall(door.preamble + raw.hello("wrong"))
-        assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED and raw.ends(silent)
+        assert raw.error_of(raw.receive(peer))[0] == UNAUTHENTICATED
     log = (world.session / "logs" / "node-manager.log").read_text()
-    assert (
-        "refused client 127.0.0.1:" in log
-        and "the token is not the one of this cluster" in log
-        and "did not introduce itself" in log
-    )
-    for pid in world.daemons.values():
-        assert len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir())) < 100
+    assert "refused client 127.0.0.1:" in log and "the token is not the one of this cluster" in log
+
+    def open_files():
+        folders = [pathlib.Path(f"/proc/{pid}/fd") for pid in world.daemons.values()]
+        return [len(list(folder.iterdir())) for folder in folders]
+
+    # A daemon may have yet to notice that the peers of the tests before have gone.
+    until(open_files, lambda counts: max(counts) < 100)

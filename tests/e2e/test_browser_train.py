@@ -6,12 +6,14 @@ RAY_TEST_SCREENSHOTS=DIRECTORY keeps pictures.
 
 import os
 import pathlib
+import re
 import threading
 
 import pytest
 from browser import CHROMIUM, browser
 from cluster import cluster
 from gate import Gate
+from waiting import until
 
 import ray
 import ray.train
@@ -127,13 +129,19 @@ def test_the_rank_that_is_late_is_named(page):
     page.click("td a", "learns")
     page.has("Ranks of attempt 1")
     page.until("document.body.innerText.match(/learns \\(test_browser_train\\.py:\\d+\\)/)")
-    page.click("#look")
     sentence = "document.querySelector('#straggler').textContent"
-    page.until(f"{sentence}.includes('% of the time')")
     late = (
-        "/^Rank 1 on node [0-9a-f]{12} \\(127.0.0.1\\) is the straggler: in 2.0 s it waits \\d+ %/"
+        r"Rank 1 on node [0-9a-f]{12} \(127\.0\.0\.1\) is the straggler: "
+        r"in 2\.0 s it waits \d+ % of the time"
     )
-    assert page.run(f"{late}.test({sentence})"), page.run(sentence)
+
+    def verdict():
+        page.click("#look")
+        page.until(f"!document.querySelector('#look').disabled && {sentence}")
+        return page.run(sentence)
+
+    # During a single look on a busy machine, the other rank may be late, too.
+    until(verdict, lambda said: re.match(late, said))
     page.until("document.querySelectorAll('#stragglers tbody tr').length === 2")
     picture(page, "train-stragglers")
 

@@ -15,7 +15,7 @@ import pytest
 from cluster import kill
 from shell import BIN
 from ports import free_port
-from waiting import eventually
+from waiting import eventually, until
 
 import ray
 
@@ -232,13 +232,19 @@ def test_timeline_of_a_job(running):
         "ray.get([f.remote(i) for i in range(5)])\na = A.remote()\nray.get(a.m.remote())\n"
     )
     running.ok("job", "submit", "--", "python", program)
-    out = running.ok("timeline", "-o", "trace.json")
-    assert "Trace file written to trace.json" in out
-    events = json.loads((running.scratch / "trace.json").read_text())
+
+    def trace():
+        out = running.ok("timeline", "-o", "trace.json")
+        assert "Trace file written to trace.json" in out
+        return json.loads((running.scratch / "trace.json").read_text())
+
+    def count(events, kind):
+        return sum(event["cat"] == kind for event in events)
+
+    # Workers send what they have recorded a moment later, which is longer on a busy machine.
+    events = until(trace, lambda them: count(them, "task::f") >= 5 and count(them, "task::A.m"))
     bodies = [event for event in events if event["cat"].startswith("task::")]
-    assert sum(event["cat"] == "task::f" for event in bodies) == 5 and any(
-        event["cat"] == "task::A.m" for event in bodies
-    )
+    assert count(bodies, "task::f") == 5
     for body in bodies:
         assert (
             list(body) == ["cat", "name", "pid", "tid", "ts", "dur", "ph", "cname", "args"]
@@ -272,12 +278,18 @@ def test_arrows_and_parts_of_a_timeline(running):
         running.ok("timeline", "-o", "parts.json", *words)
         return json.loads((running.scratch / "parts.json").read_text())
 
-    events = trace("--job=nested", "--last=1h")
-    bodies = {
-        event["name"].rpartition(".")[2]: event
-        for event in events
-        if event["cat"].startswith("task::")
-    }
+    def bodies_of(events):
+        return {
+            event["name"].rpartition(".")[2]: event
+            for event in events
+            if event["cat"].startswith("task::")
+        }
+
+    events = until(
+        lambda: trace("--job=nested", "--last=1h"),
+        lambda them: set(bodies_of(them)) >= {"inner", "outer"},
+    )
+    bodies = bodies_of(events)
     assert set(bodies) == {"inner", "outer"}, "those of the other job are not there"
     arrows = {
         event["id"]: {other["ph"]: other for other in events if other.get("id") == event["id"]}

@@ -186,7 +186,7 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
 
         begin = time.monotonic()
         c.kill(session, program)
-        assert eventually(lambda: not c.state(node)["Alive"], 8), c.state(node)
+        assert eventually(lambda: not c.state(node)["Alive"], 60), c.state(node)
         took = time.monotonic() - begin
         touch(gate)
         assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, (
@@ -204,8 +204,12 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
         assert (
             gone["DeathReason"] in (2, "UNEXPECTED_TERMINATION") and gone["DeathReasonMessage"]
         ), gone
-        if program == "ray-object-store":
-            assert "object store" in gone["DeathReasonMessage"]
+        # The head has not merely waited for the node until node_timeout_ms was over.
+        noticed = {
+            "ray-node-manager": "its node-manager has ended",
+            "ray-object-store": "object store",
+        }
+        assert noticed[program] in gone["DeathReasonMessage"], gone
         status = c.shell.ok("status", "--address", c.address)
         failures = status.split("Recent failures:")[1].split("Resources")[0]
         assert node[:8] in failures or "127.0.0.1" in failures, status

@@ -1,7 +1,6 @@
 """Calls that wait for a head which hangs or is lost: a signal (Ctrl-C) ends the wait, a request is
 taken back, and a question that a lost head has taken is asked again."""
 
-import contextlib
 import os
 import signal
 import threading
@@ -19,34 +18,31 @@ class Interruption(Exception):
     pass
 
 
-@contextlib.contextmanager
-def interrupted():
-    """A handler of a signal raises in the middle of the block. The signal is repeated, because the
-    first one may come before the block waits."""
+def interrupt(call):
+    """Calls it, and a handler of a signal raises in the middle. The signal is repeated, because the
+    first one may come just before the call waits."""
+    over, raised = threading.Event(), []
 
-    def interrupt(*_):
-        raise Interruption
-
-    over = threading.Event()
+    def handle(*_):
+        # A later signal may come when the call has ended. This is a list, because setting the event
+        # takes a lock, which the interrupted code may hold.
+        if not raised:
+            raised.append(True)
+            raise Interruption
 
     def send():
-        while not over.wait(0.3):
+        while not over.wait(0.3) and not raised:
             os.kill(os.getpid(), signal.SIGUSR1)
 
-    before = signal.signal(signal.SIGUSR1, interrupt)
+    before = signal.signal(signal.SIGUSR1, handle)
     sender = threading.Thread(target=send)
-    sender.start()
     try:
         with pytest.raises(Interruption):
-            try:
-                yield
-            finally:
-                over.set()
-        sender.join()
+            sender.start()
+            call()
     finally:
-        with contextlib.suppress(Interruption):
-            over.set()
-            sender.join()
+        over.set()
+        sender.join()
         signal.signal(signal.SIGUSR1, before)
 
 
@@ -69,14 +65,14 @@ class Named:
 def test_the_removal_of_a_group_goes_on_when_its_wait_is_interrupted(hung_head):
     group = placement_group([{"CPU": 1}], name="removed")
     assert group.wait(30)
-    with hung_head(), interrupted():
-        remove_placement_group(group)
+    with hung_head():
+        interrupt(lambda: remove_placement_group(group))
     until(lambda: placement_group_table(group)["state"], lambda state: state == "REMOVED")
 
 
 def test_a_named_group_whose_creation_is_interrupted_goes(hung_head):
-    with hung_head(), interrupted():
-        placement_group([{"CPU": 1}], name="made", lifetime="detached")
+    with hung_head():
+        interrupt(lambda: placement_group([{"CPU": 1}], name="made", lifetime="detached"))
     until(
         lambda: [one["state"] for one in placement_group_table().values() if one["name"] == "made"],
         lambda states: set(states) <= {"REMOVED"},
@@ -88,8 +84,8 @@ def test_a_named_group_whose_creation_is_interrupted_goes(hung_head):
 @pytest.mark.parametrize("lifetime", [None, "detached"])
 def test_a_named_actor_whose_creation_is_interrupted_goes(hung_head, lifetime):
     name = f"actor {lifetime}"
-    with hung_head(), interrupted():
-        Named.options(name=name, lifetime=lifetime).remote()
+    with hung_head():
+        interrupt(lambda: Named.options(name=name, lifetime=lifetime).remote())
 
     def taken():
         try:
@@ -101,8 +97,8 @@ def test_a_named_actor_whose_creation_is_interrupted_goes(hung_head, lifetime):
 
 
 def test_a_question_is_interrupted(hung_head):
-    with hung_head(), interrupted():
-        ray.nodes()
+    with hung_head():
+        interrupt(ray.nodes)
     assert len(ray.nodes()) == 1
 
 

@@ -3,11 +3,10 @@ nothing is there twice, and answers say what they leave out."""
 
 import json
 import os
-import pathlib
 import signal
 
 import ray
-from cluster import cluster
+from cluster import cluster, unread
 from waiting import eventually
 from ray.util import state
 
@@ -38,17 +37,6 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
         assert len({row.task_id for row in rows}) == len(rows) == 1500 and {
             row.state for row in rows
         } == {"FINISHED"}
-
-
-def unread(port):
-    """Returns how many bytes have come to a port's connections that the listening process has not
-    read."""
-    lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return sum(
-        int(fields[4].split(":")[1], 16)
-        for fields in lines
-        if int(fields[1].split(":")[1], 16) == port and fields[3] == "01"
-    )
 
 
 def test_what_was_on_its_way_to_a_killed_head_is_sent_again():

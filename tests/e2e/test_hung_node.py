@@ -2,10 +2,11 @@
 within its time-out with what it knows, and names the node."""
 
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from cluster import cluster, stopped
+from cluster import cluster, stopped, unread
 from waiting import until
 
 import ray
@@ -140,14 +141,17 @@ def test_stacks_may_take_all_the_time_that_is_left():
         drivers = [c.program(PAUSES) for _ in range(2)]
         assert all(driver.stdout.readline() == "up\n" for driver in drivers)
         with stopped(drivers[0].pid), stopped(drivers[1].pid):
-            timeout_s = 8
+            timeout_s, began = 8, time.monotonic()
             said = c.shell.run("stack", f"--timeout={timeout_s}", f"--address={c.address}").stderr
+            took_s = time.monotonic() - began
         for driver in drivers:
             driver.kill()
             driver.communicate()
         limits_ms = re.findall(r"within (\d+) ms", said)
         assert len(limits_ms) == 2 and all(str(driver.pid) in said for driver in drivers), said
-        assert all(int(limit) > timeout_s * 1000 / 2 for limit in limits_ms), said
+        # Processes that get half of what is left end the command long before its time is over. A
+        # busy machine shortens what is left for them, and never the whole.
+        assert took_s >= timeout_s, said
 
 
 DRIVER = """
@@ -161,7 +165,9 @@ signal.pause()
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
 def test_drivers_are_told_when_another_node_hangs_and_when_it_is_well(program):
     """Each driver is told once, including a driver that starts while the node hangs."""
-    with cluster(connect=False, settings={**PATIENT, "store_hung_after_ms": 500}) as c:
+    # Nobody but the stopped process may be silent for this long, or drivers are told once more.
+    quick = {"store_hung_after_ms": 2000} if program == "ray-object-store" else {}
+    with cluster(connect=False, settings={**PATIENT, **quick}) as c:
         second = c.join()
         name = f"Node {c.node_id(second)[:8]} (127.0.0.1)"
         drivers, outputs = [], []
@@ -194,12 +200,13 @@ def test_a_head_that_hangs_amid_a_question_costs_only_the_rest_of_the_answer():
     with cluster(connect=False) as c:
         driver = c.program(PAUSES)
         assert driver.stdout.readline() == "up\n"
-        words = ("list", "tasks", "--timeout=4", f"--address={c.address}")
+        words = ("list", "tasks", "--timeout=6", f"--address={c.address}")
+        door = c.records()[c.head_node]["node_manager_port"]
         with stopped(driver.pid), ThreadPoolExecutor() as pool:
             asked = pool.submit(c.shell.run, *words)
-            # The command waits for the driver during half of its time.
-            with pytest.raises(TimeoutError):
-                asked.result(1)
+            # The command has the head's answers when it comes to the node-manager's port, and then
+            # waits for the driver during half of its time.
+            until(lambda: unread(door))
             with stopped(c.pid(c.head_node, "ray-head")):
                 done = asked.result()
         driver.kill()

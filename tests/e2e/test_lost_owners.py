@@ -20,7 +20,7 @@ def stored():
 
 
 def test_what_is_stored_for_a_process_of_a_lost_node_is_freed():
-    with cluster(settings={"node_timeout_ms": 1000}) as c:
+    with cluster() as c:
         c.join(resources={"holder": 1})
         of_owner = c.join(resources={"owner": 1})
         c.await_nodes(3)

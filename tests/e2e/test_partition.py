@@ -35,6 +35,10 @@ def hosts():
                 f"--port={PORT}",
                 "--num-cpus=1",
                 "--object-store-memory=100000000",
+                # After a partition of 3 s, TCP may first repeat a report after more than the
+                # default of 10 s.
+                "--system-config",
+                '{"node_timeout_ms": 60000}',
             )
             made.rayctl(
                 made.node,

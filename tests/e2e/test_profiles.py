@@ -17,7 +17,7 @@ import pytest
 
 import ray
 from cluster import cluster
-from waiting import eventually
+from waiting import eventually, until
 from shell import REPO
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -71,6 +71,11 @@ def blocks_of(text):
     return re.split(r"(?m)^(?=Thread |Process |$)", text)
 
 
+def waiting_in(text):
+    """Returns the blocks of the threads that are in wait_in_python()."""
+    return [block for block in blocks_of(text) if "wait_in_python (" in block]
+
+
 def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(running):
     gate = Gate.options(max_concurrency=4).remote()
 
@@ -90,9 +95,18 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
     running_task, actor = task.remote(gate), Waiter.remote(gate)
     pid = ray.get(actor.pid.remote())
     assert eventually(lambda: ray.get(gate.arrived.remote()) == 2)
-    text = running.shell.ok("stack", f"--address={running.address}")
-    waiting = [block for block in blocks_of(text) if "wait_in_python (" in block]
-    assert len(waiting) == 2, text
+
+    def all_show(text):
+        waiting = waiting_in(text)
+        in_native_code = any(
+            re.search("PyThread_acquire_lock|epoll_wait|futex|sem_|poll", block)
+            for block in waiting
+        )
+        return len(waiting) == 2 and in_native_code and "driver " in text
+
+    # A thread that gets no processor for a while is missing in one look, here and below.
+    text = until(lambda: running.shell.ok("stack", f"--address={running.address}"), all_show)
+    waiting = waiting_in(text)
     assert '(idle): "MainThread"' in text or '(active): "MainThread"' in text
     assert "ray::IDLE" not in text, (
         "which is how the kernel calls a worker that works, and its threads"
@@ -102,26 +116,25 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
         "_bootstrap_inner" in block for block in waiting
     )
     assert "_PyEval_EvalFrameDefault" not in text, "Python frames stand in their place"
-    native = [
-        block
-        for block in waiting
-        if "PyThread_acquire_lock" in block
-        or "epoll_wait" in block
-        or "futex" in block
-        or "sem_" in block
-        or "poll" in block
-    ]
-    assert native, waiting
-    assert "worker " in text and "driver " in text and "(actor Waiter)" in text
+    assert "worker " in text and "(actor Waiter)" in text
     # With a pid only this process is shown, and --no-native leaves only Python frames.
-    text = running.shell.ok("stack", f"--address={running.address}", "--no-native", str(pid))
-    assert text.count("Process ") == 1 and "wait_in_python" in text and "rt::" not in text
-    data = json.loads(
-        running.shell.ok("stack", f"--address={running.address}", "--format=json", "Waiter")
+    text = until(
+        lambda: running.shell.ok("stack", f"--address={running.address}", "--no-native", str(pid)),
+        lambda text: "wait_in_python" in text,
     )
-    assert [process["pid"] for process in data] == [pid] and any(
-        frame["native"] for thread in data[0]["threads"] for frame in thread["frames"]
+    assert text.count("Process ") == 1 and "rt::" not in text
+    data = until(
+        lambda: json.loads(
+            running.shell.ok("stack", f"--address={running.address}", "--format=json", "Waiter")
+        ),
+        lambda data: any(
+            frame["native"]
+            for process in data
+            for thread in process["threads"]
+            for frame in thread["frames"]
+        ),
     )
+    assert [process["pid"] for process in data] == [pid]
     ray.get(gate.let_go.remote())
     ray.get(running_task)
 
@@ -165,10 +178,15 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
         burn(gate)
 
     @ray.remote
-    def sleeps(gate):
-        wait_in_python(gate)
+    def sleeps(gate, door):
+        ray.get(gate.arrive.remote())
+        # This is one call of the kernel for the whole test. On a busy machine a thread that wakes
+        # now and then would often be seen as it waits for a processor.
+        open(door).close()
 
-    tasks = [burns.remote(gate), sleeps.remote(gate)]
+    door = tmp_path / "door"
+    os.mkfifo(door)
+    tasks = [burns.remote(gate), sleeps.remote(gate, door)]
     assert eventually(lambda: ray.get(gate.arrived.remote()) == 2)
     profile = ["profile", f"--address={running.address}", "--duration=2"]
     cpu = running.shell.ok(*profile, "--mode=cpu", "--format=folded", "all")
@@ -177,7 +195,7 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
     assert ".sleeps (" in off
     spinning, waiting = (
         sum(int(line.rsplit(" ", 1)[1]) for line in cpu.splitlines() if name in line)
-        for name in (";spin (", ";wait_in_python (")
+        for name in (";spin (", ".sleeps (")
     )
     assert spinning > 10 * waiting, cpu
     # The checks below count no samples, so one second is enough.
@@ -208,6 +226,7 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
         running.shell.ok(*profile, "--mode=offcpu", "--format=folded", "--all-threads", "all"),
     )
     ray.get(gate.let_go.remote())
+    door.write_text("")
     ray.get(tasks)
 
 
@@ -229,14 +248,12 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
         text=True,
     )
     try:
-        alone = float(re.match(r"1 process: (\d+) steps", program.stdout.readline()).group(1))
-        together = [
-            float(rate)
-            for rate in re.match(
-                r"8 processes: ([\d.]+) to ([\d.]+) steps", program.stdout.readline()
-            ).groups()
-        ]
-        assert sum(together) / 2 < alone / 2, (alone, together)
+        assert re.match(r"1 process: \d+ steps", program.stdout.readline())
+        line = program.stdout.readline()
+        slowest = float(re.match(r"8 processes: ([\d.]+) to [\d.]+ steps", line).group(1))
+        # A step holds the lock for 20 ms, so that one process alone makes up to 50 a second. What
+        # it made says little: the other ones were starting, which takes long on a busy machine.
+        assert slowest < 50 / 2, line
         text = running.shell.ok(
             "profile", f"--address={running.address}", "--duration=3", "--format=folded", "Trainer"
         )
@@ -402,14 +419,16 @@ def test_stacks_and_flame_graphs_over_http(running):
     )
     pid, node = row["worker_pid"], row["node_id"]
     assert get("/worker/traceback", pid=pid, node_id=node)[0] == 401
-    status, headers, text = get("/worker/traceback", token, pid=pid, node_id=node)
-    assert (
-        status == 200
-        and headers["Content-Type"].startswith("text/plain")
-        and "burns (" in text
-        and "rt::" not in text
+    # A thread that gets no processor for a while is missing in one look.
+    status, headers, text = until(
+        lambda: get("/worker/traceback", token, pid=pid, node_id=node),
+        lambda answer: "burns (" in answer[2],
     )
-    assert "rt::" in get("/worker/traceback", token, pid=pid, ip="127.0.0.1", native=1)[2]
+    assert status == 200 and headers["Content-Type"].startswith("text/plain") and "rt::" not in text
+    until(
+        lambda: get("/worker/traceback", token, pid=pid, ip="127.0.0.1", native=1)[2],
+        lambda text: "rt::" in text,
+    )
     status, headers, text = get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1)
     assert (
         status == 200 and headers["Content-Type"].startswith("image/svg+xml") and ">spin (" in text
@@ -419,7 +438,7 @@ def test_stacks_and_flame_graphs_over_http(running):
         in get("/worker/cpu_profile", token, pid=pid, node_id=node, duration=1, format="raw")[2]
     )
     of_task = dict(task_id=row["task_id"], attempt_number=row["attempt_number"], node_id=node)
-    assert "burns (" in get("/task/traceback", token, **of_task)[2]
+    until(lambda: get("/task/traceback", token, **of_task)[2], lambda text: "burns (" in text)
     status, headers, text = get("/task/cpu_profile", token, duration=1, **of_task)
     assert (
         status == 200

@@ -228,14 +228,16 @@ def test_metrics_of_programs_come_with_those_of_their_node(seen):
 def test_the_head_tells_of_tasks_actors_and_jobs(seen):
     assert get(seen.api.address, "/metrics")[0] == 401
     job = ray.get_runtime_context().get_job_id()
-    eventually(lambda: scrape(seen, seen.api.address).value("ray_tasks_failed_total") >= 1, 20)
+    ended = dict(Name="work", State="FINISHED", JobId=job, IsRetry="0", Source="owner")
+
+    def told():
+        found = scrape(seen, seen.api.address)
+        finished = sum(value for _, value in found.of("ray_tasks", **ended))
+        return finished == 5 and found.value("ray_tasks_failed_total") >= 1
+
+    assert eventually(told, 20)
     found = scrape(seen, seen.api.address)
-    assert (
-        found.value(
-            "ray_tasks", Name="work", State="FINISHED", JobId=job, IsRetry="0", Source="owner"
-        )
-        == 5
-    )
+    assert found.value("ray_tasks", **ended) == 5
     assert found.value("ray_tasks", Name="fail", State="FAILED") == 1
     assert (
         found.value("ray_actors", Name="Kept", State="ALIVE_IDLE", JobId=job, Source="gcs")

@@ -401,9 +401,9 @@ def test_references_of_a_dead_node_are_released():
             stats = parse(here.ask("ObjectStoreService.GetStats"))
             return stats.get(3, 0), stats.get(4, 0)
 
-        # The copy of an object whose owner's node died stays until its room is needed, because
-        # nobody is left who could free it.
-        assert eventually(lambda: left() == (1, 0), 20), left()
+        # The copy of an object whose owner's node died goes with that node, because nobody else is
+        # left who could free it.
+        assert eventually(lambda: left() == (0, 0), 20), left()
 
 
 @pytest.mark.parametrize("seed", range(20))

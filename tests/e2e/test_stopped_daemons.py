@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cluster import alive, cluster, stopped
+from cluster import Cluster, alive, cluster, stopped, world
+from shell import BIN
 from waiting import touch, until
 
 import ray
@@ -198,20 +199,22 @@ def test_a_worker_that_was_stopped_under_load(two_nodes):
 
 def test_a_head_that_was_stopped_for_longer_than_nodes_may_be_silent():
     """The nodes live on: it was the head that heard nothing."""
-    with cluster(settings={"node_timeout_ms": 1000}) as c:
+    # Nodes report every 500 ms. This is much longer, because they are late on a busy machine.
+    with cluster(settings={"node_timeout_ms": 4_000}) as c:
         c.join()
         c.await_nodes(2)
         with loaded(c) as load:
             for _ in range(ROUNDS):
                 with stopped(c.pid(c.head_node, "ray-head")):
-                    ask_everything(c, time.monotonic() + max(SECONDS, 2), head_hangs=True)
+                    ask_everything(c, time.monotonic() + max(SECONDS, 5), head_hangs=True)
                 load.await_more()
         c.await_nodes(2)
 
 
 def test_a_node_that_is_declared_dead_while_it_is_stopped():
     """The node's tasks run elsewhere, and once the node goes on it ends."""
-    with cluster(settings={"node_timeout_ms": 1000}) as c:
+    # With a shorter time, nodes that report late on a busy machine would be declared dead, too.
+    with cluster(settings={"node_timeout_ms": 5_000}) as c:
         with loaded(c, large=False) as load:
             for _ in range(ROUNDS):
                 second = c.join()
@@ -224,15 +227,27 @@ def test_a_node_that_is_declared_dead_while_it_is_stopped():
 
 
 @pytest.mark.parametrize(
-    ("program", "settings"),
+    ("program", "node_timeout_ms", "attempts"),
     [
-        ("ray-node-manager", {"node_timeout_ms": 600_000, "connect_timeout_ms": 2000}),
-        ("ray-object-store", {"node_timeout_ms": 500, "connect_timeout_ms": 500}),
+        ("ray-node-manager", 600_000, 3),
+        # The node of a store that hangs lives on: its object stays, although the attempts take
+        # longer than this.
+        ("ray-object-store", 4_000, 6),
     ],
 )
-def test_an_object_of_a_daemon_that_hangs_is_read_once_it_goes_on(program, settings):
+def test_an_object_of_a_daemon_that_hangs_is_read_once_it_goes_on(
+    program, node_timeout_ms, attempts
+):
     """Attempts to connect end without an answer. Since the node lives, nothing is lost."""
-    with cluster(settings=settings) as c:
+    with world() as shell:
+        # Only the stores give up an attempt so soon. A node-manager with this setting would end
+        # when its store first runs more than a second late, as it may on a busy machine.
+        store = shell.scratch / "ray-object-store"
+        store.write_text(f'#!/bin/sh\nexec "{BIN / store.name}" "$@" --connect-timeout-ms=1000\n')
+        store.chmod(0o755)
+        shell.env["RAY_BIN"] = str(shell.scratch)
+        c = Cluster(shell, settings={"node_timeout_ms": node_timeout_ms})
+        ray.init(address=c.address, log_to_driver=False)
         second = c.join(resources={"second": 1})
         c.await_nodes(2)
 
@@ -246,5 +261,7 @@ def test_an_object_of_a_daemon_that_hangs_is_read_once_it_goes_on(program, setti
         with ThreadPoolExecutor() as pool:
             with stopped(c.pid(second, program)):
                 value = pool.submit(ray.get, ref)
-                until(lambda: value.done() or log.read_text().count("does not deliver it") >= 3)
+                until(
+                    lambda: value.done() or log.read_text().count("does not deliver it") >= attempts
+                )
             assert value.result(GENEROUS_S) == b"1" * 1_000_000

@@ -23,9 +23,7 @@ SIZE = 10_000_000
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    with cluster(
-        settings={"connect_timeout_ms": 1000, "create_wait_ms": 600_000}, connect=False
-    ) as c:
+    with cluster(settings={"create_wait_ms": 600_000}, connect=False) as c:
         c.far = c.join(resources={"far": 100})
         ray.init(address=c.address, log_to_driver=False)
         c.await_nodes(2)

@@ -276,7 +276,7 @@ def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, sh
         "job", "submit", "--", "python", "-c", "import ray; ray.init(); print(ray.__file__)"
     )
     shell.ok("stop")
-    assert not shell.processes()
+    assert eventually(lambda: not shell.processes()), shell.processes()
 
 
 def test_the_standard_library_comes_first_in_workers(environment, shell):

@@ -19,7 +19,7 @@ def running():
     settings = {
         "prestart_workers": 0,
         "idle_worker_timeout_ms": 100,
-        "worker_exit_timeout_ms": 1000,
+        "worker_exit_timeout_ms": 5_000,
     }
     with cluster(cpus=4, settings=settings) as made:
         yield made
@@ -115,24 +115,27 @@ def test_workers_whose_driver_leaves_did_not_crash(running):
     assert set(ended().values()) <= {"INTENDED_SYSTEM_EXIT", "INTENDED_USER_EXIT"}, ended()
 
 
-@pytest.mark.parametrize("stays", ["stopped", "in an exit handler"])
-def test_an_actor_that_nobody_refers_to_and_that_does_not_end_is_killed(running, stays):
-    @ray.remote(num_cpus=4)
+def test_actors_that_nobody_refers_to_and_that_do_not_end_are_killed(running):
+    """One is stopped, and one is in an exit handler. They share the wait for
+    worker_exit_timeout_ms."""
+
+    @ray.remote(num_cpus=2)
     class Stays:
         def pid(self):
-            if stays != "stopped":
-                atexit.register(signal.pause)
             return os.getpid()
+
+        def never_leave_the_exit_handler(self):
+            atexit.register(signal.pause)
 
     @ray.remote(num_cpus=4)
     def next_one():
         return 1
 
-    actor = Stays.remote()
-    pid = ray.get(actor.pid.remote())
-    if stays == "stopped":
-        os.kill(pid, signal.SIGSTOP)
-    del actor
+    actors = [Stays.remote(), Stays.remote()]
+    pids = ray.get([actor.pid.remote() for actor in actors])
+    ray.get(actors[1].never_leave_the_exit_handler.remote())
+    os.kill(pids[0], signal.SIGSTOP)
+    del actors
     assert ray.get(next_one.remote(), timeout=PATIENCE_S) == 1
     # The connection of a process that is killed closes a moment before the process has ended.
-    assert eventually(lambda: not alive(pid))
+    assert eventually(lambda: not any(alive(pid) for pid in pids))

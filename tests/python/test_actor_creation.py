@@ -11,7 +11,7 @@ import ray
 from ray import cloudpickle
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 from ray.util.state import list_actors
-from waiting import PATIENCE_S, touch, until, wait_for
+from waiting import PATIENCE_S, answer_of, touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -194,7 +194,8 @@ def test_a_handle_that_pickle_wrote_does_not_keep_the_actor():
     del copy
     gc.collect()
     ray.get(other.size.remote(), timeout=PATIENCE_S)
-    assert [s["state"] for s in list_actors(filters=[("actor_id", "=", ended)])] == ["ALIVE"]
+    found = answer_of(lambda: list_actors(filters=[("actor_id", "=", ended)]))
+    assert [s["state"] for s in found] == ["ALIVE"]
     ray.get(other.keep.remote(None), timeout=PATIENCE_S)
     until(
         lambda: [s["state"] for s in list_actors(filters=[("actor_id", "=", ended)])],

@@ -9,7 +9,7 @@ import pytest
 import ray
 from ray.exceptions import ActorDiedError
 from ray.util.state import list_tasks
-from waiting import PATIENCE_S, until
+from waiting import PATIENCE_S, answer_of, until
 
 
 @ray.remote(num_cpus=0, concurrency_groups={"work": 1, "health": 1})
@@ -63,16 +63,14 @@ def test_a_full_group_does_not_hold_back_the_others(small_window, capfd):
     # The calls that wait at the caller are listed, and the driver's log says why they do.
     waiting = [
         task
-        for task in list_tasks(limit=10_000)
+        for task in answer_of(lambda: list_tasks(limit=10_000))
         if task["state"] == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" and not task["worker_id"]
     ]
     assert len(waiting) == 4 * small_window
-    debug = subprocess.run(
-        ["rayctl", "debug", "--address", ray.get_runtime_context().gcs_address],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    words = ["rayctl", "debug", "--address", ray.get_runtime_context().gcs_address]
+    debug = answer_of(
+        lambda: subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    )
     assert f"{4 * small_window}x Doors.block" in debug
     assert f"(actor_max_in_flight, now {small_window})" in debug
     log = []
@@ -122,7 +120,8 @@ def test_calls_beyond_an_actors_concurrency_are_in_status_and_list(no_cluster):
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
     until(status, lambda text: "max_concurrency or the group allows:\n 5 calls\n" in text)
-    states = [task["state"] for task in list_tasks() if task["name"] == "AsyncGroups.block"]
+    tasks = answer_of(list_tasks)
+    states = [task["state"] for task in tasks if task["name"] == "AsyncGroups.block"]
     assert sorted(states) == ["PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY"] * 5 + ["RUNNING"] * 2
     ray.get(actor.open.remote(), timeout=PATIENCE_S)
     assert ray.get(refs, timeout=PATIENCE_S) == list(range(7))

@@ -50,7 +50,7 @@ def gone(actor, method="add"):
 
     def last_error():
         try:
-            ray.get(getattr(actor, method).remote(), timeout=10)
+            ray.get(getattr(actor, method).remote(), timeout=60)
         except (ActorDiedError, ActorUnavailableError) as error:
             return error
 

@@ -21,6 +21,9 @@ def two_nodes():
             "num_cpus": 4,
             "resources": {"near": 100},
             "object_store_memory": 84 * _MB,
+            # Two tests wait until there was no room for that long. Before, a second after the wait
+            # began, the driver's log says so: on a busy machine this may come late.
+            "_system_config": {"create_wait_ms": 7_000},
         },
     )
     cluster.add_node(num_cpus=4, resources={"far": 100}, object_store_memory=1000 * _MB)

@@ -85,7 +85,7 @@ def test_calls_overlap():
     waiting = actor.wait.remote()
     assert ray.wait([waiting], timeout=0.2)[0] == []
     ray.get(actor.wake.remote())
-    assert ray.get(waiting, timeout=10) == "woken"
+    assert ray.get(waiting, timeout=60) == "woken"
 
 
 def test_max_concurrency():

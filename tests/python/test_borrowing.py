@@ -70,7 +70,7 @@ def test_an_owner_that_does_not_answer_delays_only_the_caller_that_is_lent_its_o
     try:
         given = lender.give.remote()
         assert not ray.wait([given], timeout=0.5)[0]
-        assert ray.get(pid_of.remote(lender), timeout=20) == expected
+        assert ray.get(pid_of.remote(lender), timeout=60) == expected
         assert not ray.wait([given], timeout=0)[0]
     finally:
         os.kill(stopped, signal.SIGCONT)

@@ -328,7 +328,7 @@ def test_a_call_is_sent_though_its_caller_neither_waits_nor_calls_again(tmp_path
     first = a.wait.remote()
     wait_for(str(tmp_path / "first"))
     second = a.second.remote()
-    until(lambda: os.path.exists(tmp_path / "second"), seconds=3)
+    until(lambda: os.path.exists(tmp_path / "second"))
     ray.get(second)
     ray.cancel(first)
 

@@ -10,19 +10,17 @@ import pytest
 
 import ray
 from ray.util.state import get_task, list_tasks
-from waiting import eventually, touch, until, wait_for
+from waiting import answer_of, eventually, touch, until, wait_for
 
 PATIENCE_S = 120
 MB = 1_000_000
 
 
 def rayctl(command, *options):
-    return subprocess.run(
-        ["rayctl", command, "--address", ray.get_runtime_context().gcs_address, *options],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    words = ["rayctl", command, "--address", ray.get_runtime_context().gcs_address, *options]
+    return answer_of(
+        lambda: subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def shown(command, *texts):
@@ -76,7 +74,7 @@ def test_a_result_that_waits_for_room(full_store, capfd):
     result = big.remote()
     task = result.task_id().hex()
     until(lambda: get_task(task).state, "PENDING_OBJ_STORE_MEM_AVAIL".__eq__)
-    assert f"{PATIENCE_S * 1000} ms (create_wait_ms)" in get_task(task).waits_for
+    assert f"{PATIENCE_S * 1000} ms (create_wait_ms)" in answer_of(lambda: get_task(task)).waits_for
     text = shown("status", "Waiting for room in object stores:")
     assert "1 puts or results of tasks of worker" in text and "create_wait_ms" in text
     (node,) = json.loads(rayctl("status", "--format=json"))["store_waits"]
@@ -102,7 +100,7 @@ def test_a_put_that_waits_for_room(full_store, capfd):
     result = puts.remote(30)
     text = shown("debug", "1x put or result of a task, of worker")
     assert "(create_wait_ms)" in text and "held by the driver of job" in text
-    assert get_task(result.task_id().hex()).state == "RUNNING"
+    assert answer_of(lambda: get_task(result.task_id().hex())).state == "RUNNING"
     shown("status", "1 puts or results of tasks of worker")
     assert eventually(lambda: "1 put or result of tasks waits for room" in log.read(), 60), log.text
     full_store.clear()

@@ -11,7 +11,12 @@ import gc, sys, threading
 import numpy as np
 import ray
 
-ray.init(num_cpus=2, object_store_memory=80_000_000)
+# On a busy machine a collection may come late.
+ray.init(
+    num_cpus=2,
+    object_store_memory=80_000_000,
+    _system_config={"create_wait_ms": 20_000},
+)
 gc.disable()                        # collections happen only where the program asks for them
 N, EACH = 30, 1_000_000             # 240 MB
 

@@ -15,7 +15,12 @@ ITEM = 10_000_000
 
 @pytest.fixture(autouse=True)
 def small_store(no_cluster):
-    ray.init(num_cpus=2, object_store_memory=80_000_000)
+    # On a busy machine it may take long until others give up the room that a producer waits for.
+    ray.init(
+        num_cpus=2,
+        object_store_memory=80_000_000,
+        _system_config={"create_wait_ms": 60_000},
+    )
     yield
 
 

@@ -50,8 +50,9 @@ def test_arguments_of_the_node():
                 ray.get(ray.remote(num_gpus=1)(lambda: "ran").options(resources={"a": 2}).remote())
                 == "ran"
             )
-        # Otherwise daemons that are still ending would write to the directory while it is removed.
-        ray.shutdown(wait_for_processes=True)
+            # Otherwise daemons that are still ending would write to the directory while it is
+            # removed.
+            ray.shutdown(wait_for_processes=True)
 
 
 def test_arguments_of_the_job():

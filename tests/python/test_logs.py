@@ -293,33 +293,38 @@ def test_a_driver_without_a_standard_output():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_counted_lines_come_at_the_end_of_the_window():
+def test_counted_lines_come_at_the_end_of_the_window(tmp_path):
     """No other line follows the repeated one, so only the end of the window can bring its count."""
     program = """
-import ray, sys
+import os, ray, sys
+from waiting import touch, until, wait_for
 ray.init(num_cpus=2)
 
 @ray.remote(num_cpus=0)
 class Talker:
-    def begin(self):
-        pass
-
-    def say(self):
+    def say(self, ready, gate):
+        touch(ready)
+        wait_for(gate)
         print("alike")
 
 talkers = [Talker.remote() for _ in range(3)]
-ray.get([talker.begin.remote() for talker in talkers])
-ray.get([talker.say.remote() for talker in talkers])
+gate = sys.argv[1]
+ready = [gate + str(number) for number in range(3)]
+said = [talker.say.remote(mine, gate) for talker, mine in zip(talkers, ready)]
+until(lambda: all(map(os.path.exists, ready)))
+touch(gate)
+ray.get(said)
 sys.stdin.read()
 """
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "RAY_COLOR_PREFIX": "0",
-        "RAY_DEDUP_LOGS_AGG_WINDOW_S": "2",
+        # The talkers begin together; on a busy machine one may still come this much later.
+        "RAY_DEDUP_LOGS_AGG_WINDOW_S": "5",
     }
     with subprocess.Popen(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, str(tmp_path / "gate")],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

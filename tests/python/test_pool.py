@@ -4,13 +4,13 @@ import itertools
 import multiprocessing
 import os
 import threading
-import time
 
 import pytest
 
 import ray
 from ray.exceptions import ActorDiedError
 from ray.util.multiprocessing import Pool, TimeoutError
+from waiting import PATIENCE_S, touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -33,9 +33,10 @@ def fail_odd(x):
     return x
 
 
-def nap(seconds):
-    time.sleep(seconds)
-    return seconds
+def after(path):
+    """Returns the path when the file is there."""
+    wait_for(path)
+    return path
 
 
 def process_id(_=None):
@@ -107,19 +108,21 @@ def raise_unpicklable():
     raise Unpicklable
 
 
-def test_async_results(pool):
-    result = pool.apply_async(nap, (0.5,))
+def test_async_results(pool, tmp_path):
+    gate = tmp_path / "gate"
+    result = pool.apply_async(after, (gate,))
     assert not result.ready()
     with pytest.raises(ValueError, match="not ready"):
         result.successful()
     with pytest.raises(multiprocessing.TimeoutError):
         result.get(timeout=0.01)
     result.wait(timeout=0.01)
+    touch(gate)
     assert (
-        result.get() == 0.5
+        result.get() == gate
         and result.ready()
         and result.successful()
-        and result.get(timeout=0) == 0.5
+        and result.get(timeout=0) == gate
     )
     failed = pool.map_async(fail, [1, 2])
     failed.wait()
@@ -151,9 +154,14 @@ def test_imap(pool):
         pool.imap(square, [1], chunksize=0)
 
 
-def test_imap_unordered(pool):
+def test_imap_unordered(pool, tmp_path):
     assert sorted(pool.imap_unordered(square, range(30), chunksize=4)) == [x * x for x in range(30)]
-    assert next(iter(pool.imap_unordered(nap, [1.5, 0]))) == 0
+    late, there = tmp_path / "late", tmp_path / "there"
+    touch(there)
+    results = pool.imap_unordered(after, [late, there])
+    assert results.next(timeout=PATIENCE_S) == there
+    touch(late)
+    assert next(iter(results)) == late
 
 
 def test_imap_reads_as_results_are_taken(pool):
@@ -162,11 +170,13 @@ def test_imap_reads_as_results_are_taken(pool):
 
 
 @pytest.mark.parametrize("method", ["imap", "imap_unordered"])
-def test_imap_timeouts(pool, method):
-    results = getattr(pool, method)(nap, [0.5])
+def test_imap_timeouts(pool, tmp_path, method):
+    gate = tmp_path / "gate"
+    results = getattr(pool, method)(after, [gate])
     with pytest.raises(TimeoutError):
         results.next(timeout=0.01)
-    assert results.next() == 0.5
+    touch(gate)
+    assert results.next() == gate
     with pytest.raises(StopIteration):
         results.next()
 
@@ -233,15 +243,17 @@ def test_takes_no_cpu_by_default():
         assert ray.get(ray.remote(num_cpus=4)(square).remote(2)) == 4
     with Pool(1, ray_remote_args={"num_cpus": 1, "resources": {"thing": 1}}) as mine:
         mine.apply(square, (1,))
-        assert ray.available_resources()["thing"] == 1
+        # A node that is slow to answer counts with what the head heard of it before.
+        until(lambda: ray.available_resources().get("thing"), lambda free: free == 1)
 
 
-def test_close_and_join():
+def test_close_and_join(tmp_path):
+    gate = tmp_path / "gate"
     mine = Pool(2)
     assert mine.apply(square, (2,)) == 4
     with pytest.raises(ValueError, match="still running"):
         mine.join()
-    late = mine.map_async(nap, [0.2, 0.2])
+    late = mine.map_async(after, [gate, gate])
     rest = mine.imap(square, range(50))
     mine.close()
     mine.close()
@@ -257,16 +269,17 @@ def test_close_and_join():
     ):
         with pytest.raises(ValueError, match="not running"):
             call(square, [1])
+    touch(gate)
     mine.join()
     mine.join()
-    assert late.get(timeout=0) == [0.2, 0.2] and list(rest) == [x * x for x in range(50)]
+    assert late.get(timeout=0) == [gate, gate] and list(rest) == [x * x for x in range(50)]
     with pytest.raises(ValueError):
         mine.__enter__()
 
 
-def test_terminate():
+def test_terminate(tmp_path):
     mine = Pool(1)
-    result = mine.apply_async(nap, (600,))
+    result = mine.apply_async(after, (tmp_path / "never",))
     mine.terminate()
     mine.terminate()
     mine.join()

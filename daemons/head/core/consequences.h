@@ -47,8 +47,8 @@ class Consequences {
   bool settling_ = false;
   // Jobs to announce to nodes at the end of the current event.
   proto::HeadEvent ended_now_;
-  // What tell_nodes() has told for as long as a node may be away without being declared dead, about
-  // a second of it together, with the steady time at which that second began.
+  // The latest of what tell_nodes() has told, for as long as a node may be away without being
+  // declared dead. Each entry has what was told within about a second from its steady time on.
   std::deque<std::pair<int64_t, proto::HeadEvent>> told_;
   std::deque<std::string> recent_failures_;
 };

@@ -499,7 +499,7 @@ PLANTS = [
         "Fetches, sources",
         "a node that does not answer is not asked again",
         STORE + "source_line.h",
-        "!unanswered_ || now.steady_us - heard_us_ >= patience_us",
+        "!may_answer_yet() || now.steady_us - heard_us_ >= patience_us",
         "true",
     ),
     Plant(

@@ -15,7 +15,7 @@ class DialerTest : public RpcTest {
  protected:
   DialerTest() { begin(); }
   void begin() {
-    dialer.emplace(loop, 5'000'000,
+    dialer.emplace(loop, 60'000'000,
                    [this](const std::string& key, const std::shared_ptr<Connection>& connection) {
                      events.push_back("opened " + key);
                      return connection;

@@ -31,7 +31,7 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
 TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   begin({.max_connections = 2, .idle_timeout_ms = 200});
   int first = raw(), second = raw();
-  httplib::Client http("127.0.0.1", port);
+  httplib::Client http = plain_client();
   // The server answers when a silent connection has timed out.
   EXPECT_EQ(http.Get("/open")->status, 200);
   ::close(first);

@@ -23,7 +23,7 @@ TEST_F(HttpTest, RoutesByMethodAndPath) {
 
 TEST_F(HttpTest, TheTokenIsTakenFromThreePlaces) {
   begin();
-  httplib::Client http("127.0.0.1", port);
+  httplib::Client http = plain_client();
   EXPECT_EQ(http.Get("/open")->body, "for all");
   auto missing = http.Get("/items/x");
   EXPECT_EQ(missing->status, 401);
@@ -44,7 +44,7 @@ TEST_F(HttpTest, TheTokenIsTakenFromThreePlaces) {
 
 TEST_F(HttpTest, WithoutATokenEverybodyMayAsk) {
   begin({});
-  EXPECT_EQ(httplib::Client("127.0.0.1", port).Get("/items/x")->status, 200);
+  EXPECT_EQ(plain_client().Get("/items/x")->status, 200);
 }
 
 TEST_F(HttpTest, BrowsersReadAndActForNobodyElse) {
@@ -69,7 +69,7 @@ TEST_F(HttpTest, BrowsersReadAndActForNobodyElse) {
 
 TEST_F(HttpTest, TheCookieIsNotForPagesOfOtherOrigins) {
   begin();
-  httplib::Client http("127.0.0.1", port);
+  httplib::Client http = plain_client();
   auto asked = [&](const std::string& origin, const std::string& host) {
     return http
         .Get("/items/x",
@@ -140,7 +140,7 @@ TEST_F(HttpTest, BodiesOfUnauthenticatedRequestsAreNotRead) {
 
 TEST_F(HttpTest, OpenRoutesReadLittle) {
   begin();
-  httplib::Client http("127.0.0.1", port);
+  httplib::Client http = plain_client();
   const std::string most(64 << 10, 'x');
   EXPECT_EQ(http.Post("/open", most, "text/plain")->body, "65536 bytes");
   EXPECT_EQ(http.Post("/open", most + "x", "text/plain")->status, 413);
@@ -203,7 +203,7 @@ TEST_F(HttpTest, ASessionReadsAndEnds) {
   begin();
   const std::string cookie =
       "ray-authentication-token=" + server->sessions().open(steady_now_us() / 1'000'000);
-  httplib::Client http("127.0.0.1", port);
+  httplib::Client http = plain_client();
   EXPECT_EQ(http.Get("/items/x", {{"Cookie", cookie}})->status, 200);
   auto writes = http.Post("/echo", {{"Cookie", cookie}}, "{}", "application/json");
   EXPECT_EQ(writes->status, 403);

@@ -38,7 +38,7 @@ struct Owner {
   // Waits and dispatches until `done`, which is evaluated under the mutex, returns true. Returns
   // false when `timeout_us` passed first.
   template <class Done>
-  bool pump(Done done, int64_t timeout_us = 10'000'000) {
+  bool pump(Done done, int64_t timeout_us = 60'000'000) {
     int64_t deadline = steady_now_us() + timeout_us;
     std::unique_lock lock(mutex);
     while (!done()) {
@@ -106,15 +106,17 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
 TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
   PollLoop loop(PollLoop::Waiters::kOne);
   PollLoop::Ready ready;
+  // The last turn comes after the time, so that it fires whatever is due by then.
   auto wait = [&](int64_t timeout_us) {
     const int64_t end = steady_now_us() + timeout_us;
     int turns = 0;
-    for (; steady_now_us() < end; ++turns) {
+    for (bool over = false; !over; ++turns) {
       EXPECT_TRUE(loop.wait(ready, std::max<int64_t>(1, end - steady_now_us())));
       EXPECT_EQ(ready.count, 0);
+      over = steady_now_us() >= end;
       loop.dispatch(ready);
     }
-    EXPECT_LT(steady_now_us() - end, 5'000'000);
+    EXPECT_LT(steady_now_us() - end, 60'000'000);
     return turns;
   };
   wait(1000);
@@ -123,18 +125,20 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
     loop.wait(ready, 20'000 + i % 7);
   }
   EXPECT_LE(wait(60'000), 3) << "the alarm of one of them may ring, not of each";
-  int fired = 0;
-  loop.run_after(30'000, [&] { ++fired; });
+  int fired = 0, later = 0;
+  loop.run_after(120'000'000, [&] { fired += 100; });
+  loop.run_after(30'000, [&] { ++later; });
   loop.run_after(2'000, [&] { ++fired; });
   const auto cancelled = loop.run_after(1'000, [&] { fired += 100; });
   loop.cancel(cancelled);
   wait(10'000);
   EXPECT_EQ(fired, 1);
   wait(60'000);
-  EXPECT_EQ(fired, 2);
+  EXPECT_EQ(later, 1);
+  EXPECT_EQ(fired, 1) << "a timer fired that was not due or was cancelled";
   const int64_t polled = steady_now_us();
   EXPECT_TRUE(loop.wait(ready, 0));
-  EXPECT_LT(steady_now_us() - polled, 5'000'000);
+  EXPECT_LT(steady_now_us() - polled, 60'000'000);
 }
 
 // Everything that arrives until the peer closes.
@@ -198,7 +202,7 @@ TEST(PollLoop, AnEarlierTimerWakesASleeper) {
   Owner owner;
   {
     std::lock_guard lock(owner.mutex);
-    owner.loop.run_after(60'000'000, [] {});
+    owner.loop.run_after(120'000'000, [] {});
   }
   bool fired = false, entered = false;
   std::condition_variable condition;
@@ -209,7 +213,7 @@ TEST(PollLoop, AnEarlierTimerWakesASleeper) {
       entered = true;
     }
     condition.notify_one();
-    EXPECT_TRUE(owner.pump([&] { return fired; }));
+    EXPECT_TRUE(owner.pump([&] { return fired; }, 120'000'000));
   });
   {
     std::unique_lock lock(entered_mutex);
@@ -221,7 +225,7 @@ TEST(PollLoop, AnEarlierTimerWakesASleeper) {
     owner.loop.run_after(1000, [&] { fired = true; });
   }
   sleeper.join();
-  EXPECT_LT(steady_now_us() - start, 5'000'000);
+  EXPECT_LT(steady_now_us() - start, 60'000'000);
 }
 
 TEST(PollLoop, ASignalInterruptsAWait) {

@@ -60,7 +60,7 @@ class RpcTest : public ::testing::TestWithParam<LoopKind> {
 
   Result<std::shared_ptr<rpc::Connection>> try_connect(const rpc::Target& target,
                                                        const rpc::Identity& me,
-                                                       int64_t timeout_us = 5'000'000);
+                                                       int64_t timeout_us = 60'000'000);
   std::shared_ptr<rpc::Connection> connect(const rpc::Target& target);
 
   // Makes one call and turns the loop until it is answered. `attachment` receives that of the

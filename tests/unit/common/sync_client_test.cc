@@ -1,6 +1,7 @@
 // The blocking RPC client.
 #include <thread>
 
+#include "tests/unit/common/free_port.h"
 #include "tests/unit/common/rpc_fixture.h"
 
 namespace rt::test {
@@ -17,11 +18,12 @@ TEST(SyncClient, CallsAndWaits) {
                                .on_connection = [&](const std::shared_ptr<rpc::Connection>& c) {
                                  c->add_service(&echo);
                                }});
-  ASSERT_TRUE(server->listen(net::Address::tcp("127.0.0.1", 0)));
+  // Nobody else takes the port when the server is gone.
+  ASSERT_TRUE(server->listen(net::Address::tcp("127.0.0.1", free_port())));
   rpc::Target target{net::Address::tcp("127.0.0.1", server->port()), "self", ""};
   std::thread thread([&] { loop.run(); });
   {
-    auto client = rpc::SyncClient::connect(target, {"client", "", "", "", ""}, 5'000'000);
+    auto client = rpc::SyncClient::connect(target, {"client", "", "", "", ""}, 60'000'000);
     ASSERT_TRUE(client) << client.error().message;
     for (int i = 0; i < 100; ++i) {
       auto reply = (*client)->call(&Stub::Echo, text("n", i));
@@ -39,7 +41,7 @@ TEST(SyncClient, CallsAndWaits) {
     loop.stop();
   });
   thread.join();
-  auto refused = rpc::SyncClient::connect(target, {"client", "", "", "", ""}, 5'000'000);
+  auto refused = rpc::SyncClient::connect(target, {"client", "", "", "", ""}, 60'000'000);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
 }

@@ -26,7 +26,7 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     me.id = id_;
     me.token = token;
     auto connected =
-        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 60'000'000);
     EXPECT_TRUE(connected) << connected.error().message;
     if (!connected) return;
     client = std::move(*connected);
@@ -54,9 +54,9 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     return reply ? *reply : proto::AddJobReply();
   }
   // Serves calls of the head until `done` returns true. Returns false if that took more than about
-  // ten seconds.
+  // a minute.
   bool run_until(const std::function<bool()>& done) {
-    for (int i = 0; i < 2000 && !done(); ++i) {
+    for (int i = 0; i < 12'000 && !done(); ++i) {
       bool never = false;
       client->run_until(never, 5'000);
     }

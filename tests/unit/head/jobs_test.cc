@@ -146,7 +146,7 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhoseObjectsGo) {
   const ActorId actor = alive_actor(request, 1);
   finish_job(job);
   advance_alive(5000, {1, 2});
-  // What was sent to the node a moment before it was lost may not have arrived.
+  // The node may not have received this, although it was sent before the node was lost.
   proto::DeadWorkers report;
   report.add_worker_ids(worker_id(77).binary());
   EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "common/base/ids.h"
+#include "tests/unit/common/free_port.h"
 #include "tests/unit/head/fake_node.h"
 
 namespace rt::head {
@@ -60,9 +61,10 @@ class ProgramTest : public ::testing::Test {
   }
   void start() {
     spawn({"--host", "127.0.0.1", "--port", std::to_string(port), "--session-dir", dir + "/session",
-           "--state-dir", dir + "/state", "--node-timeout-ms", "3000"});
+           "--state-dir", dir + "/state", "--node-timeout-ms", "60000", "--node-reconnect-grace-ms",
+           "60000"});
     pollfd ready{notify_fd, POLLIN, 0};
-    ASSERT_EQ(::poll(&ready, 1, 20'000), 1) << errors();
+    ASSERT_EQ(::poll(&ready, 1, 60'000), 1) << errors();
     char text[8] = "";  // Only "READY=1"; status text may follow in the same message.
     ASSERT_GT(::recv(notify_fd, text, sizeof text - 1, 0), 0);
     EXPECT_STREQ(text, "READY=1");
@@ -84,15 +86,9 @@ class ProgramTest : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  static int free_port() {
-    int fd = *net::listen_on(net::Address::tcp("127.0.0.1", 0));
-    int port = *net::bound_port(fd);
-    ::close(fd);
-    return port;
-  }
 
   std::string dir;
-  int port = free_port();
+  const int port = test::free_port();
   pid_t pid = 0;
   int notify_fd = -1;
 };

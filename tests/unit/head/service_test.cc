@@ -14,6 +14,7 @@
 #include "common/net/asio_loop.h"
 #include "daemons/head/service/head_server.h"
 #include "observability/events/task_digest.h"
+#include "tests/unit/common/free_port.h"
 #include "tests/unit/head/fake_node.h"
 
 namespace rt::head {
@@ -45,7 +46,7 @@ class ServiceTest : public ::testing::Test {
       HeadServer::Options options;
       options.core.session_name = "session_test";
       options.core.head_address = "127.0.0.1:" + std::to_string(port);
-      options.core.settings.job_log_wait_max_ms = 5000;
+      options.core.settings.job_log_wait_max_ms = 60'000;
       options.core.settings.task_events_queue_bytes = 100'000;
       options.core.settings.storage_retry_ms = 50;
       options.core.seed = 7;
@@ -72,7 +73,7 @@ class ServiceTest : public ::testing::Test {
     me.role = "client";
     me.token = token;
     auto connected =
-        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+        rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 60'000'000);
     EXPECT_TRUE(connected) << connected.error().message;
     return connected ? std::move(*connected) : nullptr;
   }
@@ -87,7 +88,7 @@ TEST_F(ServiceTest, TheTokenIsDemanded) {
   rpc::Identity me;
   me.role = "client";
   me.token = "wrong";
-  auto refused = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 10'000'000);
+  auto refused = rpc::SyncClient::connect({net::Address::tcp("127.0.0.1", port)}, me, 60'000'000);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
 }
@@ -189,10 +190,9 @@ TEST_F(ServiceTest, APlacementGroupFromRegistrationToRemoval) {
 TEST_F(ServiceTest, ANodeThatCannotBeReachedIsRefused) {
   FakeNode node(port, "secret");
   auto request = node.registration();
-  int taken = net::listen_on(net::Address::tcp("127.0.0.1", 0)).value();
-  std::string nowhere = "127.0.0.1:" + std::to_string(*net::bound_port(taken));
-  request.mutable_node()->set_port(*net::bound_port(taken));
-  close(taken);
+  const int unused = test::free_port();
+  std::string nowhere = "127.0.0.1:" + std::to_string(unused);
+  request.mutable_node()->set_port(unused);
   auto refused = node.client->call(&Head::RegisterNode, request);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kInvalid);
@@ -238,7 +238,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
     request.set_offset(offset);
     request.set_wait_ms(wait_ms);
     auto answer = std::make_shared<std::optional<Result<proto::JobLogsReply>>>();
-    rpc::call(*c->connection(), &Head::GetJobLogs, request, 20'000'000,
+    rpc::call(*c->connection(), &Head::GetJobLogs, request, 100'000'000,
               [answer](Result<proto::JobLogsReply> reply) { *answer = std::move(reply); });
     return answer;
   };
@@ -249,7 +249,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
       return done();
     });
   };
-  auto waiting = read(0, 5000);  // Waits, because there is no output yet.
+  auto waiting = read(0, 60'000);  // Waits, because there is no output yet.
   ASSERT_TRUE(both([&] { return node.log_reads >= 2; }));
   EXPECT_FALSE(waiting->has_value());
   node.log = "hello\n";

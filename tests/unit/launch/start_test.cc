@@ -35,7 +35,7 @@ TEST_F(LaunchTest, AHeadNodeIsReadyRecordedAndStoppable) {
   auto recorded = recorded_nodes(root());
   ASSERT_EQ(recorded.size(), 1u);
   EXPECT_EQ(recorded[0].node_id_hex, node->node_id_hex);
-  StopResult stopped = stop_processes(recorded[0].processes, 3'000'000);
+  StopResult stopped = stop_processes(recorded[0].processes, 60'000'000);
   EXPECT_EQ(stopped.found, 3);
   EXPECT_EQ(stopped.killed, 0);
   forget_node(recorded[0]);
@@ -89,7 +89,7 @@ const std::vector<std::string> kStarting = {"ray-head", "ray-node-manager", "ray
                                             "rayctl start"};
 
 void await_recorded(const std::string& root, const std::vector<std::string>& expected) {
-  for (int64_t deadline = steady_now_us() + 20'000'000; steady_now_us() < deadline;) {
+  for (int64_t deadline = steady_now_us() + 60'000'000; steady_now_us() < deadline;) {
     if (recorded_processes(root) == expected) return;
     poll(nullptr, 0, 1);
   }
@@ -126,7 +126,7 @@ TEST_F(LaunchTest, AStarterThatWaitsIsStoppedWithItsDaemons) {
   await_recorded(root(), kStarting);
   auto nodes = recorded_nodes(root());
   ASSERT_EQ(nodes.size(), 1u);
-  StopResult stopped = stop_processes(nodes[0].processes, 10'000'000);
+  StopResult stopped = stop_processes(nodes[0].processes, 60'000'000);
   EXPECT_EQ(stopped.found, 4);
   EXPECT_EQ(stopped.killed, 0);
   EXPECT_THAT(recorded_nodes(root()), IsEmpty());
@@ -260,7 +260,8 @@ TEST_F(LaunchTest, WithoutWaitingTheReasonIsAvailableLater) {
   auto node = start(options);
   ASSERT_TRUE(node);
   std::string words;
-  for (int64_t deadline = steady_now_us() + 5'000'000; words.empty() && steady_now_us() < deadline;)
+  for (int64_t deadline = steady_now_us() + 60'000'000;
+       words.empty() && steady_now_us() < deadline;)
     words = last_words(*node, "ray-node-manager");
   EXPECT_THAT(words, HasSubstr("wrong phase"));
 }

@@ -52,6 +52,7 @@ class HesitantHead final : public proto::HeadService {
 class HeadLinkTest : public testing::Test {
  protected:
   HeadLinkTest() {
+    settings.connect_timeout_ms = 60'000;
     rpc::ServerOptions options;
     options.identity.role = "head";
     options.on_connection = [this](const std::shared_ptr<rpc::Connection>& connection) {

@@ -39,8 +39,9 @@ class ScratchDir {
 class AsioDriver {
  public:
   net::AsioLoop& loop() { return loop_; }
-  // Runs the loop until `happened` returns true. Returns false when `timeout_us` passed first.
-  bool run_until(const std::function<bool()>& happened, int64_t timeout_us = 20'000'000) {
+  // Runs the loop until `happened` returns true. Returns false when `timeout_us` passed first. That
+  // is longer than the tests' time-outs of 60 s, whose callbacks refer to variables of the caller.
+  bool run_until(const std::function<bool()>& happened, int64_t timeout_us = 70'000'000) {
     int64_t deadline = steady_now_us() + timeout_us;
     while (!happened()) {
       if (steady_now_us() > deadline) return false;

@@ -13,6 +13,7 @@
 #include "common/rpc/server.h"
 #include "daemons/node_manager/service/node_manager.h"
 #include "process_fixture.h"
+#include "tests/unit/common/free_port.h"
 
 namespace rt::node {
 
@@ -150,6 +151,7 @@ class NodeManagerTest : public testing::Test {
     write_fake_package(dir, kWorkerMain);
     settings.prestart_workers = 1;
     settings.resource_report_min_interval_ms = 1;
+    settings.connect_timeout_ms = 60'000;
   }
   ~NodeManagerTest() override {
     if (!node) return;
@@ -166,7 +168,6 @@ class NodeManagerTest : public testing::Test {
     };
     head_server = std::make_unique<rpc::Server>(driver.loop(), server);
     ASSERT_TRUE(head_server->listen(net::Address::tcp("127.0.0.1", head_port)));
-    head_port = head_server->port();
   }
   void start_node(const std::string& token = "secret") {
     NodeManagerOptions options;
@@ -206,7 +207,7 @@ class NodeManagerTest : public testing::Test {
     me.role = role;
     bool done = false;
     rpc::connect(driver.loop(), {net::Address::unix_socket(dir.path("sockets/raylet")), "self", ""},
-                 me, 5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+                 me, 60'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
                    done = true;
                    if (result) client->connection = *result;
                  });
@@ -224,7 +225,7 @@ class NodeManagerTest : public testing::Test {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
     Result<Reply> answer = make_error(Code::kInternal, "none");
     bool done = false;
-    rpc::call(connection, method, request, 10'000'000, [&](Result<Reply> reply) {
+    rpc::call(connection, method, request, 60'000'000, [&](Result<Reply> reply) {
       answer = std::move(reply);
       done = true;
     });
@@ -277,7 +278,8 @@ class NodeManagerTest : public testing::Test {
   FakeHead head;
   std::unique_ptr<rpc::Server> head_server;
   std::unique_ptr<NodeManager> node;
-  int head_port = 0;
+  // The port of each head of the test, one after the other.
+  const int head_port = test::free_port();
   bool ready = false, stopped = false;
   int exit_code = -1, worker_pid = 0;
   std::string stop_message, last_worker;

@@ -183,17 +183,16 @@ TEST_F(NodeManagerTest, DriversAreNotifiedBeforeANodeWithoutAHeadEnds) {
 }
 
 TEST_F(NodeManagerTest, AWrongTokenEndsItAtOnce) {
+  settings.connect_timeout_ms = 600'000;  // It would end after this time all the same.
   serve_head();
   start_node("guess");
-  ASSERT_TRUE(driver.run_until([&] { return stopped; }, 3'000'000));
+  ASSERT_TRUE(driver.run_until([&] { return stopped; }));
   EXPECT_EQ(exit_code, 1);
   EXPECT_NE(stop_message.find("token"), std::string::npos);
 }
 
 TEST_F(NodeManagerTest, AnUnreachableHeadEndsItWithTheAddress) {
   settings.connect_timeout_ms = 300;
-  serve_head();
-  head_server.reset();
   start_node();
   ASSERT_TRUE(driver.run_until([&] { return stopped; }));
   EXPECT_EQ(exit_code, 1);
@@ -246,7 +245,7 @@ TEST_F(NodeManagerTest, HandsConnectionsForWorkersOn) {
   std::shared_ptr<rpc::Connection> kept;
   rpc::connect(driver.loop(),
                {net::Address::tcp("127.0.0.1", node->port()), "worker", to_hex(last_worker)}, me,
-               5'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
+               60'000'000, [&](Result<std::shared_ptr<rpc::Connection>> result) {
                  kept = result ? *result : nullptr;
                  peer = result ? (*result)->peer().role : result.error().message;
                });

@@ -153,7 +153,15 @@ TEST_F(StoreServiceTest, FullStoreSaysWhoHoldsTheMemoryAndLosesNothing) {
               HasSubstr(fmt::format("worker {} (pid {}) 40.0 MiB", worker_id(1).hex().substr(0, 16),
                                     ::getpid())));
   EXPECT_TRUE(same(view->bytes, data));
-  // A creator that waits gets the room that is freed in the meantime.
+}
+
+TEST_F(StoreServiceTest, ACreatorThatWaitsGetsTheRoomThatIsFreedMeanwhile) {
+  Settings settings = test_settings();
+  settings.create_wait_ms = 60'000;
+  Store patient(directory / "patient", 64 * kMiB, 0, settings);
+  TestClient alice(patient, 1), bob(patient, 2);
+  auto view = alice.put(object_id(1), pattern(40 * kMiB));
+  ASSERT_TRUE(view);
   bool done = false;
   bob.client->create(object_id(3), 30 * kMiB, bob.owner, [&](Result<Allocation> allocation) {
     EXPECT_TRUE(allocation);
@@ -164,6 +172,7 @@ TEST_F(StoreServiceTest, FullStoreSaysWhoHoldsTheMemoryAndLosesNothing) {
   alice.client->free({object_id(1)}, {});
   alice.flush();
   bob.run_until([&] { return done; });
+  patient.run([](StoreService& service) { service.check_invariants(); });
 }
 
 TEST_F(StoreServiceTest, FreedRoomIsReusedAtTheSamePlace) {

@@ -134,7 +134,7 @@ TEST_F(TransferTest, APullWhoseStoreHasGoneIsAnsweredAllTheSameAndGivesItsPinBac
   peer.role = "object_store";
   peer.token = "secret";
   auto client = rpc::SyncClient::connect(
-      {net::Address::tcp("127.0.0.1", patient.location().port), "store", {}}, peer, 5'000'000);
+      {net::Address::tcp("127.0.0.1", patient.location().port), "store", {}}, peer, 60'000'000);
   ASSERT_TRUE(client) << client.error().message;
   proto::PullRequest pull;
   pull.set_object_id(object_id(1).binary());
@@ -163,7 +163,7 @@ TEST_F(TransferTest, WrongTokenGetsNothing) {
   stranger.role = "object_store";
   stranger.token = "guess";
   auto client = rpc::SyncClient::connect(
-      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, stranger, 5'000'000);
+      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, stranger, 60'000'000);
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code, Code::kUnauthenticated);
 }
@@ -173,7 +173,7 @@ TEST_F(TransferTest, OtherNodesMayNotCreate) {
   peer.role = "object_store";
   peer.token = "secret";
   auto client = rpc::SyncClient::connect(
-      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, peer, 5'000'000);
+      {net::Address::tcp("127.0.0.1", far.location().port), "store", {}}, peer, 60'000'000);
   ASSERT_TRUE(client) << client.error().message;
   proto::AttachRequest attach;
   attach.set_worker_id(worker_id(1).binary());

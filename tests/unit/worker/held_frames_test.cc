@@ -90,7 +90,7 @@ class HeldFramesTest : public ::testing::Test {
   }
 
   void until(const std::function<bool()>& done) {
-    const int64_t deadline_us = loop_.now_us() + 30'000'000;
+    const int64_t deadline_us = loop_.now_us() + 70'000'000;
     for (net::PollLoop::Ready ready; !done(); loop_.dispatch(ready)) {
       ASSERT_LT(loop_.now_us(), deadline_us);
       loop_.flush_all();
@@ -98,7 +98,7 @@ class HeldFramesTest : public ::testing::Test {
     }
   }
   void connect(Line& line) {
-    rpc::connect(loop_, {net::Address::unix_socket(socket_), "self", ""}, me_, 5'000'000,
+    rpc::connect(loop_, {net::Address::unix_socket(socket_), "self", ""}, me_, 60'000'000,
                  [&](auto result) { line.connection = result.value(); });
     until([&] { return line.connection != nullptr; });
     line.connection->add_service(&line);
