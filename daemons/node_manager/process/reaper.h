@@ -1,7 +1,8 @@
 // Collects the exit statuses of this process's children, including orphans that it inherits as a
-// subreaper. There can be only one per process, because it waits for every child. The constructor
-// blocks SIGCHLD in the calling thread, so construct it before other threads start: they inherit
-// the mask. Threads: the loop's.
+// subreaper. There can be only one per process, because it waits for every child, and nothing else
+// in the process may do so (waitpid, system, popen). The constructor blocks SIGCHLD in the calling
+// thread, so construct it before other threads start: they inherit the mask. All calls come from
+// the loop's thread.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,7 @@ class Reaper {
   // returns to the loop after the spawn, or the exit may be missed. A second call for the same
   // process replaces the first.
   void watch(int pid, OnExit on_exit);
+  // The process counts as an orphan from then on.
   void forget(int pid) { watched_.erase(pid); }
   // Called with every child that ends without being watched: orphans that this process inherited,
   // such as the workers of a fork server that died.

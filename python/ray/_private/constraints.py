@@ -1,7 +1,8 @@
 """From scheduling strategies and label selectors to proto NodeConstraint.
 
 A NodeConstraint says which nodes may run a task or an actor. It is checked here and applied in
-C++.
+C++ (common/scheduling/nodes.h). A rule is a tuple of a label, the number of an operation, and the
+values that it compares with. Options arrive here after options.py has checked their types.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ray.util.scheduling_strategies import (
     PlacementGroupSchedulingStrategy,
 )
 
-# The numbers of LabelRule.Op in common.proto.
+# The numbers of LabelRule.Op in common.proto, which must stay the same in both places.
 _IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -30,18 +31,20 @@ def constraint_of(options: dict) -> dict | None:
     """
     fields: dict = {}
     strategy = options.get("scheduling_strategy")
+    # Strategies that are strings, such as "SPREAD", rule no node out; they travel by themselves.
     if strategy is not None and not isinstance(strategy, str):
         fields.update(_of_strategy(strategy))
     if options.get("label_selector"):
         fields["hard"] = fields.get("hard", []) + rules_of(options["label_selector"])
     if options.get("fallback_strategy"):
+        # These are tried in their order when no node satisfies `hard`, instead of it.
         fields["fallbacks"] = [_fallback(entry) for entry in options["fallback_strategy"]]
     return fields or None
 
 
 def _of_strategy(strategy) -> dict:
     if isinstance(strategy, PlacementGroupSchedulingStrategy):
-        # See placement_groups.fields_of().
+        # Its bundle decides on which node it runs: placement_groups.fields_of() makes the fields.
         return {}
     if isinstance(strategy, NodeAffinitySchedulingStrategy):
         return {
@@ -50,6 +53,7 @@ def _of_strategy(strategy) -> dict:
             "spill_on_unavailable": strategy._spill_on_unavailable,
             "fail_on_unavailable": strategy._fail_on_unavailable,
         }
+    # A NodeLabelSchedulingStrategy, whose `soft` expressions are wishes.
     return {"hard": _expressions(strategy.hard), "preferred": _expressions(strategy.soft)}
 
 
@@ -92,17 +96,17 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
             f"label_selector: Invalid label key name {key!r}: at most 63 letters, digits, "
             "'-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'"
         )
-    several = _LIST.fullmatch(expression.strip())
-    if several:
+    listed = _LIST.fullmatch(expression.strip())
+    if listed:
         negative, values = (
-            bool(several.group(1)),
-            [value.strip() for value in several.group(2).split(",")],
+            bool(listed.group(1)),
+            [value.strip() for value in listed.group(2).split(",")],
         )
     else:
         negative, values = expression.startswith("!"), [expression.removeprefix("!")]
     for value in values:
         # The value of a label may be empty.
-        if not _WORD.fullmatch(value) and (several or value):
+        if not _WORD.fullmatch(value) and (listed or value):
             raise ValueError(
                 f"label_selector: Invalid label selector value {expression!r} of {key!r}: expected "
                 "v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, "
@@ -112,6 +116,9 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
 
 
 def matches(labels: dict[str, str], rules: list[tuple[str, int, list[str]]]) -> bool:
-    """Whether a node with these labels satisfies the rules of a label selector, as the cluster
-    decides it (common/scheduling/nodes.h)."""
+    """Whether a node with these labels satisfies rules_of() a selector.
+
+    The cluster must decide the same (common/scheduling/nodes.h): a node without the label satisfies
+    no `in`, and every `!in`.
+    """
     return all((labels.get(key) in values) == (op == _IN) for key, op, values in rules)
