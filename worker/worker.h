@@ -129,6 +129,10 @@ class Executor {
   // The task is cancelled() from here on: interrupts the task if the language can. May be called
   // in any thread, with the worker's mutex held, so it must not call the Worker.
   virtual void cancel(const TaskId& id) = 0;
+  // Is called a while after cancel(), and again as long as it returns true, under the same
+  // conditions: the interrupt was not noticed yet, and is repeated. A signal that arrives just
+  // before a system call does not end that call.
+  virtual bool interrupt_again(const TaskId&) { return false; }
   // The process is to end although user code runs. Interrupts that code, so that its clean-up
   // runs, and then either ends the process or lets run() return; the node-manager kills a process
   // that takes too long. Returns false when the language cannot interrupt. May be called in any

@@ -88,6 +88,10 @@ int supervise(const launch::StartedNode& node) {
       end_node(node, kGraceUs);
       end_by(static_cast<int>(info.ssi_signo));
     }
+    // A daemon ends when another one of its node was killed. On a busy machine both ends are seen
+    // together, and the one that was killed is the cause.
+    const launch::StartedProcess* cause = nullptr;
+    int cause_status = 0;
     for (size_t i = 1; i < polled.size(); ++i) {
       if (polled[i].revents == 0) continue;
       const auto& process = node.processes[i - 1];
@@ -99,8 +103,13 @@ int supervise(const launch::StartedNode& node) {
           << local_time(wall_now_us() / 1000) << " " << process.name << " (pid " << process.pid
           << ") " << describe(status) << "\n";
       if (is_orderly(status)) continue;
-      print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", process.name,
-            describe(status), launch::last_words(node, process.name), node.session_dir);
+      if (cause && !(WIFSIGNALED(status) && !WIFSIGNALED(cause_status))) continue;
+      cause = &process;
+      cause_status = status;
+    }
+    if (cause) {
+      print(stderr, "Error: {} {}. {}\nThe rest of the node ends; logs: {}/logs\n", cause->name,
+            describe(cause_status), launch::last_words(node, cause->name), node.session_dir);
       end_node(node, kRestGraceUs);
       return 1;
     }

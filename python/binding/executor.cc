@@ -163,7 +163,7 @@ void CallQueue::close() {
 }
 
 PythonExecutor::PythonExecutor(worker::Worker& worker)
-    : worker_(worker), main_thread_(pthread_self()) {
+    : worker_(worker), main_thread_(pthread_self()), interrupt_(main_thread_) {
   title_.set(idle_title_);
 }
 
@@ -238,29 +238,12 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
 // ask is_canceled() themselves.
 void PythonExecutor::cancel(const TaskId& id) {
   if (asyncio_) return queue_.wake();
-  MutexLock lock(running_mutex_);
-  if (running_ != id) return;
-  interrupt_ = true;
-  // The signal's Python handler raises KeyboardInterrupt (ray/_private/worker_main.py).
-  pthread_kill(main_thread_, SIGINT);
-}
-
-TaskId PythonExecutor::take_cancel() {
-  MutexLock lock(running_mutex_);
-  return std::exchange(interrupt_, false) ? running_ : TaskId::nil();
+  interrupt_.send(id);
 }
 
 bool PythonExecutor::enter_user_code(const worker::ExecutingTask& task) {
-  MutexLock lock(running_mutex_);
-  running_ = task.id();
+  interrupt_.enter(task.id());
   return !task.cancelled();
-}
-
-// An interrupt that is signalled later comes too late.
-void PythonExecutor::leave_user_code() {
-  MutexLock lock(running_mutex_);
-  running_ = TaskId::nil();
-  interrupt_ = false;
 }
 
 PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
@@ -320,7 +303,7 @@ PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
     } else {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
-    leave_user_code();
+    interrupt_.leave();
   }
   if (!asyncio_) task.executed();
   return result;
@@ -350,7 +333,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   PyPtr split = PyErr_Occurred()
                     ? PyPtr()
                     : call_python("ray._private.executor", "split_returns", args.get());
-  if (!task.actor_spec()) leave_user_code();
+  if (!task.actor_spec()) interrupt_.leave();
   if (!split) return fail_with_exception(task);
   PyObject* list = PyTuple_GET_ITEM(split.get(), 0);
   PyObject* failure = PyTuple_GET_ITEM(split.get(), 1);

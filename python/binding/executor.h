@@ -20,6 +20,7 @@
 
 #include "common/base/mutex.h"
 #include "python/binding/function_slot.h"
+#include "python/binding/interrupt.h"
 #include "python/binding/log_markers.h"
 #include "python/binding/process_title.h"
 #include "python/binding/py.h"
@@ -97,11 +98,10 @@ class PythonExecutor final : public worker::Executor {
 
   void execute(std::unique_ptr<worker::ExecutingTask> task) override;
   void cancel(const TaskId& id) override;
+  bool interrupt_again(const TaskId& id) override { return interrupt_.repeat(id); }
   // The signal's Python handler raises an exception (ray/_private/ending.py).
   bool end_running() override { return pthread_kill(main_thread_, SIGTERM) == 0; }
-  // Returns the task that runs if the interrupt that has just arrived in the executing thread is
-  // for it, once per cancellation; otherwise nil.
-  TaskId take_cancel();
+  Interrupt& interrupt() { return interrupt_; }
 
   CallQueue& queue() { return queue_; }
   // All methods below need the GIL.
@@ -150,11 +150,11 @@ class PythonExecutor final : public worker::Executor {
   void fail_cancelled(worker::ExecutingTask& task);
   // False when the task is cancelled already.
   bool enter_user_code(const worker::ExecutingTask& task);
-  void leave_user_code();
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 
   worker::Worker& worker_;
   const pthread_t main_thread_;
+  Interrupt interrupt_;  // For cancellations of plain tasks.
   CallQueue queue_;
   ProcessTitle title_;  // The name of the executing thread.
   std::string idle_title_ = "ray::IDLE";
@@ -173,11 +173,6 @@ class PythonExecutor final : public worker::Executor {
   bool asyncio_ = false, threaded_ = false;
   int max_threads_ = 0;
   std::atomic<int> threads_{0};
-
-  Mutex running_mutex_;
-  // The task whose user code the executing thread is in; nil: none that may be interrupted.
-  TaskId running_ GUARDED_BY(running_mutex_);
-  bool interrupt_ GUARDED_BY(running_mutex_) = false;  // That task is to be interrupted.
 };
 
 // The task that this thread executes; null outside of tasks and in coroutines.

@@ -305,16 +305,13 @@ PyObject* note_open_line(PyObject*, PyObject*) {
 }
 
 PyObject* take_cancel(PyObject*, PyObject*) {
-  const TaskId task = g_executor ? g_executor->take_cancel() : TaskId::nil();
+  const TaskId task = g_executor ? g_executor->interrupt().take() : TaskId::nil();
   if (task.is_nil()) Py_RETURN_NONE;
   return PyBytes_FromStringAndSize(task.view().data(), TaskId::kSize);
 }
 
-PyObject* cancel_again(PyObject*, PyObject* task) {
-  char* bytes = nullptr;
-  Py_ssize_t size = 0;
-  if (PyBytes_AsStringAndSize(task, &bytes, &size) < 0) return nullptr;
-  if (g_executor) g_executor->cancel(TaskId::from_binary({bytes, static_cast<size_t>(size)}));
+PyObject* postpone_cancel(PyObject*, PyObject*) {
+  if (g_executor) g_executor->interrupt().postpone();
   Py_RETURN_NONE;
 }
 
@@ -379,7 +376,8 @@ PyMethodDef kWorkerProcessFunctions[] = {
      "Text without a newline was printed, which is flushed before the answer of the task."},
     {"take_cancel", take_cancel, METH_NOARGS,
      "The id of the task whose cancellation asked for the interrupt that just came, or None."},
-    {"cancel_again", cancel_again, METH_O, "Interrupts the task with this id if it still runs."},
+    {"postpone_cancel", postpone_cancel, METH_NOARGS,
+     "Undoes take_cancel(): the interrupt comes again later."},
     {"task_cancelled", task_cancelled, METH_NOARGS,
      "Whether the task of this thread was cancelled."},
     {"task_info", task_info, METH_NOARGS,

@@ -52,7 +52,7 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
     } else {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
-    if (interruptible) leave_user_code();
+    if (interruptible) interrupt_.leave();
     more = item && yield_item(task, item.get());
     item.reset();
     more = more && wait_for_room(task);

@@ -8,7 +8,8 @@ import signal
 import subprocess
 
 import pytest
-from waiting import eventually
+from cluster import alive, stopped
+from waiting import eventually, until
 
 
 @contextlib.contextmanager
@@ -36,19 +37,19 @@ def blocking(shell, ignored=None):
     finally:
         if process.poll() is None:
             process.kill()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
 
 
-def kill_daemon(shell, name):
+def pid_of(shell, name):
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
-    os.kill(next(p["pid"] for p in record["processes"] if p["name"] == name), signal.SIGKILL)
+    return next(p["pid"] for p in record["processes"] if p["name"] == name)
 
 
 def test_block_ends_its_node_with_the_signal(shell):
     with blocking(shell) as process:
         shell.ok("health-check")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
         assert process.returncode == -signal.SIGTERM
     assert eventually(lambda: not shell.processes()), shell.processes()
 
@@ -59,7 +60,7 @@ def test_block_ignores_what_was_ignored_when_it_began(shell, number):
         process.send_signal(number)
         assert "Active:" in shell.ok("status")
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=60)
         assert process.returncode == -signal.SIGTERM
         assert f"Signal {signal.SIGTERM.value}: the node ends." in out
     assert eventually(lambda: not shell.processes()), shell.processes()
@@ -70,8 +71,19 @@ def test_block_ignores_what_was_ignored_when_it_began(shell, number):
 )
 def test_block_reports_a_daemon_that_dies(shell, name, ignored):
     with blocking(shell, ignored=ignored) as process:
-        kill_daemon(shell, name)
-        _, errors = process.communicate(timeout=20)
+        os.kill(pid_of(shell, name), signal.SIGKILL)
+        _, errors = process.communicate(timeout=60)
         assert process.returncode == 1 and f"{name} was killed by signal 9" in errors
     assert eventually(lambda: not shell.processes()), shell.processes()
     assert name in next(shell.root.glob("session_2*/logs/ray_process_exit.log")).read_text()
+
+
+def test_block_names_the_daemon_that_was_killed_not_those_that_ended_with_it(shell):
+    with blocking(shell) as process:
+        node_manager = pid_of(shell, "ray-node-manager")
+        # Both ends are there when the command looks next.
+        with stopped(process.pid):
+            os.kill(pid_of(shell, "ray-object-store"), signal.SIGKILL)
+            until(lambda: not alive(node_manager))
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 1 and "ray-object-store was killed by signal 9" in errors

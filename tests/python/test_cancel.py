@@ -40,6 +40,26 @@ def test_queued_task_never_starts(tmp_path):
     assert not os.path.exists(ran)
 
 
+def test_an_interrupt_that_a_system_call_missed_is_repeated(tmp_path):
+    """A signal that comes just before a system call is handled only after it."""
+    ready = str(tmp_path / "ready")
+
+    @ray.remote
+    def misses_the_first():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        touch(ready)
+        signal.sigwait({signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        while True:
+            signal.pause()
+
+    ref = misses_the_first.remote()
+    wait_for(ready)
+    ray.cancel(ref)
+    with pytest.raises(TaskCancelledError):
+        ray.get(ref, timeout=60)
+
+
 def test_an_import_under_way_is_completed(tmp_path):
     """Otherwise the next task of the process would find a module that is half there."""
     started, gate, runs = (tmp_path / name for name in ("started", "gate", "runs"))

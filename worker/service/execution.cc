@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -23,6 +24,12 @@
 #include "worker/service/waiting.h"
 
 namespace rt::worker {
+namespace {
+
+// Interrupts are repeated after the first of these pauses, and then at up to the second one.
+constexpr int64_t kNoticeUs = 20'000, kLongestNoticeUs = 1'000'000;
+
+}  // namespace
 
 thread_local ExecutingTaskImpl* t_current_task = nullptr;
 thread_local TaskId t_submit_for;
@@ -122,12 +129,23 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     if (!actor_) task->progress().interrupt();
     // The task hears of its own cancellation before the errors of its children can reach it.
     const bool ends = by_force && !actor_;
-    if (!ends) executor_->cancel(id);
+    if (!ends) {
+      executor_->cancel(id);
+      interrupt_again_after(kNoticeUs, id);
+    }
     if (flags & wire::kCancelRecursive) parts_.cancellation.cancel_children(id, by_force);
     // The replies of the tasks before it are sent.
     if (ends) end_process(1);
     return;
   }
+}
+
+void Execution::interrupt_again_after(int64_t pause_us, const TaskId& id) {
+  parts_.shared.loop.run_after(pause_us, [this, pause_us, id] {
+    assert_locked();
+    if (executor_->interrupt_again(id))
+      interrupt_again_after(std::min(2 * pause_us, kLongestNoticeUs), id);
+  });
 }
 
 void Execution::flush() {

@@ -107,6 +107,8 @@ class Execution {
 
  private:
   Departure::Hooks departure_hooks();
+  // Repeats the interrupt of a cancelled task until the task has noticed it.
+  void interrupt_again_after(int64_t pause_us, const TaskId& id) REQUIRES(worker_mutex);
   // Sends what is recorded and answered.
   void flush() REQUIRES(worker_mutex);
   // Tell the node-manager that this process ends, and ask it to end this actor because of `why`.

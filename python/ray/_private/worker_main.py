@@ -311,7 +311,7 @@ _flusher = _Flusher()
 
 # A cancellation waits for an import under way, because a module that is half imported would fail
 # every later task of this process that imports it; but no longer than this, in seconds.
-_IMPORT_PATIENCE_S, _LOOK_AGAIN_S = 10.0, 0.02
+_IMPORT_PATIENCE_S = 10.0
 # The task whose cancellation waits, and since when.
 _waiting: tuple[bytes | None, float] = (None, 0.0)
 
@@ -334,9 +334,7 @@ def _on_interrupt(signum, frame):
         if _waiting[0] != task:
             _waiting = task, now
         if now - _waiting[1] < _IMPORT_PATIENCE_S:
-            again = threading.Timer(_LOOK_AGAIN_S, _raylet.cancel_again, (task,))
-            again.daemon = True
-            again.start()
+            _raylet.postpone_cancel()
             return
     raise KeyboardInterrupt
 
