@@ -64,7 +64,9 @@ def test_a_job_that_is_stopped_may_clean_up(running, seconds, takes, ends):
     dies of the signal at once."""
     name = "clean-" + ends.split()[0]
     program = (
-        f"import signal, sys, time; cleans_up = lambda *_: (print('term', flush=True), time.sleep({takes}), print('cleaned up', flush=True), sys.exit(0)); "
+        "import signal, sys, time; "
+        f"cleans_up = lambda *_: (print('term', flush=True), time.sleep({takes}), "
+        "print('cleaned up', flush=True), sys.exit(0)); "
         "signal.signal(signal.SIGTERM, cleans_up); print('ready', flush=True); time.sleep(1000)"
     )
     running.ok(

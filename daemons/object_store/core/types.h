@@ -56,7 +56,7 @@ struct SealItem {
   WorkerId owner;
 };
 
-// Who has ended, so that what they own is freed: workers, jobs, and nodes with all their workers.
+// Workers, jobs, and nodes with all their workers that have ended, so that what they own is freed.
 struct Ended {
   std::vector<WorkerId> workers;
   std::vector<JobId> jobs;
