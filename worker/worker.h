@@ -300,9 +300,11 @@ class Worker {
   ItemState peek_item(const Ref& stream, Ref* item);
 
   // Creates an actor. A named one is registered before this returns, so that a name in use is an
-  // error, or with get_if_exists gives the existing actor as a weak handle. Otherwise the call
-  // does not wait, and a failure shows in the actor's first call.
-  Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
+  // error, or with get_if_exists gives the existing actor as a weak handle, and `existing` gets its
+  // spec (with handle_blob) and state. Otherwise the call does not wait, and a failure shows in the
+  // actor's first call.
+  Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args,
+                             std::optional<proto::ActorInfo>* existing = nullptr);
   // Looks up a named actor of a namespace ("": that of this process) and returns a weak handle.
   // Fails with kNotFound. `info` gets spec (with handle_blob) and state.
   Result<Actor> get_actor(const std::string& name, const std::string& ray_namespace,

@@ -292,16 +292,20 @@ PyObject* create_with(worker::Worker& worker, worker::ActorOptions options, PyOb
   const uint64_t session = g_runtime.session;
   Arguments call;
   if (!call.build(worker, args, kwargs) || !still_in(session)) return nullptr;
+  std::optional<proto::ActorInfo> existing;
   Result<worker::Actor> actor = Error{};
   {
     WithoutGil without_gil;
-    actor = worker.create_actor(std::move(options), call.args());
+    actor = worker.create_actor(std::move(options), call.args(), &existing);
   }
   if (!actor) return raise(actor.error());
-  return new_core(std::move(*actor));
+  PyPtr core(new_core(std::move(*actor)));
+  PyPtr fields(existing ? actor_info_to_dict(*existing) : Py_NewRef(Py_None));
+  return core && fields ? PyTuple_Pack(2, core.get(), fields.get()) : nullptr;
 }
 
-// create_actor(spec, get_if_exists, args, kwargs) -> ActorCore
+// create_actor(spec, get_if_exists, args, kwargs) -> (ActorCore, the info dict of an actor that
+// existed, or None)
 PyObject* create_actor(PyObject*, PyObject* tuple) {
   PyObject *spec, *args, *kwargs;
   int get_if_exists;

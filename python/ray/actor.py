@@ -13,7 +13,7 @@ from ray._private.actor_handle import (
     HandleFacts,
     HandleInfo,
     MethodInfo,
-    named_handle,
+    described_handle,
     packed,
 )
 from ray._private.export import Definition, shown_module
@@ -247,14 +247,12 @@ class ActorClass:
         options = self._options
         check_creation(options)
         spec = self._spec(options, global_worker)
-        core = _raylet.create_actor(spec, bool(options.get("get_if_exists")), args, kwargs)
-        handle = ActorHandle(core, HandleInfo.of(spec["handle_blob"]))
-        if options.get("get_if_exists"):
+        get_if_exists = bool(options.get("get_if_exists"))
+        core, existing = _raylet.create_actor(spec, get_if_exists, args, kwargs)
+        if existing is not None:
             # The actor of that name may be one of another class, or have other options.
-            known = named_handle(spec["name"], spec["ray_namespace"])
-            if known == handle:
-                handle = ActorHandle(core, known._info)
-        return handle
+            return described_handle(core, existing)
+        return ActorHandle(core, HandleInfo.of(spec["handle_blob"]))
 
     def _remote(self, args=None, kwargs=None, **options):
         target = self.options(**options) if options else self

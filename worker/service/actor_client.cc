@@ -173,7 +173,8 @@ void ActorClient::complete_spec(const ActorId& id, proto::ActorSpec* spec) {
   spec->set_submission_recorded(parts_.recorder.profiles());
 }
 
-Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
+Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args,
+                                  std::optional<proto::ActorInfo>* existing) {
   WorkerLock lock(parts_.shared.mutex);
   if (parts_.shared.stopping) return session_over();
   // The last handle to an actor of the same name may just have been dropped, and the head must
@@ -228,7 +229,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
     if (detached) out_of_scope(id);
     return waited.error();
   }
-  const Result<proto::RegisterActorReply>& reply = **answer;
+  Result<proto::RegisterActorReply>& reply = **answer;
   if (reply && !reply->existed()) {
     parts_.shared.loop.flush_all();
     return actor;
@@ -236,6 +237,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   creations_.forget(id);
   if (actor.handle) entry_of(actor.handle).kind = ObjectEntry::Kind::kObject;
   if (!reply) return reply.error();
+  if (existing) *existing = std::move(*reply->mutable_existing());
   return Actor{ActorId::from_binary(reply->actor_id()), {}};
 }
 

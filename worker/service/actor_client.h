@@ -47,7 +47,8 @@ class ActorClient final : public ActorSink {
   const ActorCalls& calls() const REQUIRES(worker_mutex) { return calls_; }
 
   // See Worker::create_actor() and Worker::submit_method().
-  Result<Actor> create(ActorOptions options, std::span<const Arg> args) EXCLUDES(worker_mutex);
+  Result<Actor> create(ActorOptions options, std::span<const Arg> args,
+                       std::optional<proto::ActorInfo>* existing) EXCLUDES(worker_mutex);
   Status submit(const ActorId& actor, const Template* method, const Worker::MethodOptions& options,
                 std::span<const Arg> args, std::vector<Ref>* returns) EXCLUDES(worker_mutex);
 

@@ -139,8 +139,9 @@ Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
 
 void submit_for(const TaskId& parent) { t_submit_for = parent; }
 
-Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) {
-  return impl_->actor_client.create(std::move(options), args);
+Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args,
+                                   std::optional<proto::ActorInfo>* existing) {
+  return impl_->actor_client.create(std::move(options), args, existing);
 }
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {

@@ -313,7 +313,11 @@ def named_handle(name: str, namespace: str) -> ActorHandle | None:
     found = _raylet.get_actor(name, namespace)
     if found is None:
         return None
-    core, info = found
+    return described_handle(*found)
+
+
+def described_handle(core, info: dict) -> ActorHandle:
+    """Returns a handle to the actor that the head has described; `info` is a proto ActorInfo."""
     blob = info["handle_blob"] or packed(ForeignFacts(info["language"], info["class_name"]))
     return ActorHandle(core, HandleInfo.of(blob))
 
