@@ -192,6 +192,8 @@ struct WaitArgs {
   int64_t deadline_us = -1;
   bool fetch_local = true;
   bool has_generators = false;
+  // Seen by check_wait(), so that errors need no second look at a long list.
+  bool has_unseen_errors = false;
 };
 
 std::atomic<uint64_t> g_wait_serial{0};
@@ -231,6 +233,8 @@ bool parse_wait(PyObject* args, PyObject* kwargs, WaitArgs* out) {
 
 bool check_wait(WaitArgs& wait) {
   uint64_t serial = ++g_wait_serial;
+  // Locals, which stay in registers: the loop is what ray.wait() on many references costs.
+  bool has_generators = false, has_unseen_errors = false;
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
     PyObject* item = PyList_GET_ITEM(wait.list, i);
     bool generator = is_object_ref_generator(item);
@@ -241,14 +245,18 @@ bool check_wait(WaitArgs& wait) {
                           Py_TYPE(item)->tp_name) != nullptr;
     }
     if (!generator && !check_ref(item)) return false;
-    wait.has_generators |= generator;
+    has_generators |= generator;
     worker::RefEntry* entry = generator ? as_object_ref_generator(item)->stream.entry()
                                         : as_object_ref(item)->ref.entry();
     if (entry->mark == serial)
       return PyErr_Format(PyExc_ValueError, "Wait requires a list of unique ray_waitables.") !=
              nullptr;
     entry->mark = serial;
+    has_unseen_errors |=
+        static_cast<worker::ObjectEntry*>(entry)->unseen_error.load(std::memory_order_relaxed);
   }
+  wait.has_generators = has_generators;
+  wait.has_unseen_errors = has_unseen_errors;
   if (wait.count && wait.num_returns <= 0)
     return PyErr_Format(PyExc_ValueError, "Invalid number of objects to return %zd.",
                         wait.num_returns) != nullptr;
@@ -322,12 +330,17 @@ PyObject* wait_unrecorded(PyObject* args, PyObject* kwargs) {
     here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
   if (here < wait.num_returns) return wait_slow(*worker, wait);
   std::vector<PyObject*> items(wait.count);
-  for (Py_ssize_t i = 0; i < wait.count; ++i) {
-    items[i] = PyList_GET_ITEM(wait.list, i);
-    worker->errors_seen({&as_object_ref(items[i])->ref, 1});
+  for (Py_ssize_t i = 0; i < wait.count; ++i) items[i] = PyList_GET_ITEM(wait.list, i);
+  auto see = [&](Py_ssize_t i) { worker->errors_seen({&as_object_ref(items[i])->ref, 1}); };
+  if (wait.has_unseen_errors) {
+    for (Py_ssize_t i = 0; i < wait.count; ++i) see(i);
   }
-  return split(wait, items, here,
-               [&](Py_ssize_t i) { return in_memory(as_object_ref(items[i])->ref); });
+  return split(wait, items, here, [&](Py_ssize_t i) {
+    if (!in_memory(as_object_ref(items[i])->ref)) return false;
+    // The error may have come since check_wait().
+    see(i);
+    return true;
+  });
 }
 
 PyObject* wait(PyObject*, PyObject* args, PyObject* kwargs) {

@@ -28,6 +28,10 @@ ray.kill(actor)
 ray.wait([actor.call.remote()])
 actor.call.remote()
 ray.wait([fail.remote("waited for")])
+early = [fail.remote("there before"), fail.remote("there before and not returned")]
+ray.get(after.remote(1))
+ray.wait(early)
+del early
 for text in ("read", "asked for"):
     try:
         ray.get(fail.remote(text))
@@ -74,6 +78,7 @@ def test_only_what_nobody_saw_is_reported():
         assert "ValueError: dropped at once" in errors and "ValueError: dropped later" in errors
         for text in (
             "waited for",
+            "there before",
             "read",
             "asked for",
             "argument",
