@@ -278,8 +278,9 @@ class Worker {
 
   // Makes the template of a function or, with a class name in the descriptor, of an actor's
   // method. Equal specs give the same template. The runtime_env of a function is merged with that
-  // of this process (core/runtime_env.h).
-  const Template* make_template(proto::TaskTemplate spec);
+  // of this process (core/runtime_env.h). Fails with kInvalid when the spec is too large to travel
+  // with requests for workers.
+  Result<const Template*> make_template(proto::TaskTemplate spec);
   // Submits a call without waiting. `returns` gets spec.num_returns refs; for a generator
   // (num_returns -2) the consumer's end of its items and then the task's result, for num_returns
   // -1 the result, which holds the items. Fails with kUnavailable after stop(), and as put() does

@@ -166,9 +166,10 @@ Status Connection::Impl::write_frame(FrameHeader header,
   size_t message_bytes = message.ByteSizeLong();
   size_t body_bytes = message_bytes + attachment.bytes.size();
   if (body_bytes > kMaxFrameBytes) {
-    return make_error(
-        Code::kResourceExhausted,
-        fmt::format("a message of {} bytes exceeds the limit of {}", body_bytes, kMaxFrameBytes));
+    return make_error(Code::kInvalid,
+                      fmt::format("a message of {} bytes exceeds the limit of {}: split it, or "
+                                  "store large data as an object",
+                                  body_bytes, kMaxFrameBytes));
   }
   if (stream->queued_bytes() > kMaxQueuedBytes) {
     return make_error(Code::kResourceExhausted,

@@ -44,7 +44,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   // Starts reading; the first frame goes to `on_greeting`.
   static std::shared_ptr<Connection> make(net::Loop& loop, std::unique_ptr<net::Stream> stream);
 
-  // Queues a frame. kResourceExhausted when the frame or the queue is too large.
+  // Queues a frame. kInvalid when the frame is too large, kResourceExhausted when the queue is.
   Status write_frame(FrameHeader header, const google::protobuf::MessageLite& message,
                      const OwnedBytes& attachment);
   void write_error(uint32_t call, const Error& error);

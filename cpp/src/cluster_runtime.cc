@@ -337,7 +337,9 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
   if (!known) {
     proto::TaskTemplate spec;
     fill_template(text, method, options, &spec);
-    known = worker_->make_template(std::move(spec));
+    auto made = worker_->make_template(std::move(spec));
+    if (!made) throw_error(made.error());
+    known = *made;
   }
   return known;
 }

@@ -50,11 +50,18 @@ PyObject* make_template(PyObject*, PyObject* dict) {
   if (g_templates.session != g_runtime.session) g_templates = {g_runtime.session, {}};
   bool streaming = spec.num_returns() == worker::kStreamingReturns;
   std::string key = spec.SerializeAsString();
-  auto [at, added] = g_templates.by_spec.try_emplace(std::move(key), nullptr);
-  if (added) at->second = worker->make_template(std::move(spec));
+  const worker::Template*& known = g_templates.by_spec[key];
+  if (!known) {
+    Result<const worker::Template*> made = worker->make_template(std::move(spec));
+    if (!made) {
+      g_templates.by_spec.erase(key);
+      return raise(made.error());
+    }
+    known = *made;
+  }
   auto* object = PyObject_New(TemplateObject, &TemplateType);
   if (!object) return nullptr;
-  object->value = at->second;
+  object->value = known;
   object->session = g_runtime.session;
   object->streaming = streaming;
   return reinterpret_cast<PyObject*>(object);

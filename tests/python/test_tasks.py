@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ray
-from waiting import touch, wait_for
+from waiting import PATIENCE_S, touch, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -287,6 +287,29 @@ def test_functions_too_large_and_large(recwarn):
             too_large.remote()
     finally:
         del os.environ["FUNCTION_SIZE_ERROR_THRESHOLD"]
+
+
+def test_options_too_large_are_refused_and_hold_nothing_up():
+    @ray.remote
+    class Actor:
+        def answer(self):
+            return 1
+
+    @ray.remote
+    def answer():
+        return 2
+
+    long = "n" * 2_000_000
+    with pytest.raises(ValueError, match="options of a task have .* shorten them"):
+        answer.options(name=long).remote()
+    with pytest.raises(ValueError, match="options of a task have"):
+        answer.options(resources={long: 1}).remote()
+    with pytest.raises(ValueError, match="options of an actor have"):
+        Actor.options(name=long).remote()
+    with pytest.raises(ValueError, match="options of a task have"):
+        actor = Actor.remote()
+        actor.answer.options(name=long).remote()
+    assert ray.get([answer.remote(), actor.answer.remote()], timeout=PATIENCE_S) == [2, 1]
 
 
 def test_unpicklable_arguments_and_results():

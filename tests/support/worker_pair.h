@@ -85,7 +85,7 @@ class WorkerPair {
     spec.set_num_returns(1);
     spec.set_max_retries(3);
     (*spec.mutable_resources()->mutable_units())["CPU"] = 10000;
-    function = driver->make_template(spec);
+    function = *driver->make_template(spec);
   }
   ~WorkerPair() {
     driver.reset();

@@ -8,6 +8,7 @@
 
 #include "common/rpc/client.h"
 #include "worker/core/runtime_env.h"
+#include "worker/core/spec_size.h"
 #include "worker/service/current_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/head_connection.h"
@@ -183,6 +184,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   proto::RegisterActorRequest request;
   proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
+  if (Status small = check_spec_size(spec.ByteSizeLong(), "an actor"); !small) return small.error();
   request.set_get_if_exists(actor_options.get_if_exists);
   ActorId id = make_actor_id(parts_.shared.context.job_id, parts_.shared.self.rng().next(),
                              static_cast<uint32_t>(parts_.shared.self.rng().next()));

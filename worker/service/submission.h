@@ -65,6 +65,7 @@ class Submission {
       EXCLUDES(worker_mutex);
 
   // The template of these bytes; always the same one.
+  // The spec has passed check_spec_size().
   const Template* make_template(proto::TaskTemplate spec) REQUIRES(worker_mutex);
   // The number of a template that others own. It is never used again, because peers may remember
   // the template.

@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include "worker/core/death.h"
+#include "worker/core/spec_size.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
@@ -107,7 +108,8 @@ proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
   return impl_->objects.owner_of(entry_of(ref));
 }
 
-const Template* Worker::make_template(proto::TaskTemplate spec) {
+Result<const Template*> Worker::make_template(proto::TaskTemplate spec) {
+  if (Status small = check_spec_size(spec.ByteSizeLong(), "a task"); !small) return small.error();
   WorkerLock lock(impl_->shared.mutex);
   return impl_->submission.make_template(std::move(spec));
 }

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "common/base/utf8.h"
+
 namespace rt::head {
 
 Subscriptions::Subscriptions(HeadSink& sink) : sink_(sink) {}
@@ -142,7 +144,8 @@ void Subscriptions::publish_notice(const JobId& job, const std::string& severity
   proto::HeadEvent event;
   proto::Notice& notice = *event.add_notices();
   notice.set_severity(severity);
-  notice.set_text(text);
+  // It holds names that users have chosen, and drivers print it on their terminals.
+  notice.set_text(printable(text));
   notice.set_job_id(job.binary());
   notice.set_source("head");
   publish_logs(event);

@@ -190,7 +190,7 @@ std::string Leases::describe_infeasible(const Demand& demand) const {
       "{} needs {}{}, which no node of the cluster has: it waits until such a node "
       "joins ({})",
       demand.what.empty() ? "a task" : printable(demand.what),
-      printable(demand.resources.to_string()), where,
+      printable(demand.resources.to_string()), printable(where),
       printable(node_.view.describe(node_.rooms.node().resources().total())));
 }
 

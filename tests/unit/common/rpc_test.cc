@@ -262,7 +262,7 @@ TEST_P(RpcTest, AMessageOverTheLimitFailsBeforeItIsSent) {
       huge};  // The bytes are never read.
   auto reply = call(*client, &Stub::Echo, text(""), std::move(options));
   ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(reply.error().code, Code::kInvalid);
   EXPECT_TRUE(call(*client, &Stub::Echo, text("fine")));
 }
 

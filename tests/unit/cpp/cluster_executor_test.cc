@@ -68,7 +68,7 @@ TEST_F(CppWorker, FunctionsAreNoGenerators) {
     spec.set_num_returns(returns);
     (*spec.mutable_resources()->mutable_units())["CPU"] = 10000;
     std::vector<w::Ref> refs;
-    ASSERT_TRUE(driver_->submit(driver_->make_template(spec), {}, &refs));
+    ASSERT_TRUE(driver_->submit(*driver_->make_template(spec), {}, &refs));
     w::Ref item = refs.front();
     if (returns == -2) {
       ASSERT_EQ(driver_->next_item(refs.front(), -1, &item), w::Waited::kDone);

@@ -40,6 +40,23 @@ TEST_F(ActorsTest, RegistrationIsDurableBeforeItIsAnsweredOrPlaced) {
   EXPECT_TRUE(core->view().get_actor(get)->found());
 }
 
+TEST_F(ActorsTest, AWarningAboutAnActorIsSafeForTheTerminalsOfDrivers) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  proto::SubscribeRequest subscribe;
+  subscribe.set_logs_of_job(job.binary());
+  ASSERT_TRUE(core->subscribe(7, subscribe, now));
+  register_actor(actor_request(job, {{"red\x1b[31m\nline", 1}}, {}));
+  sink.pushes.clear();
+  advance_alive(options.settings.infeasible_warning_after_ms + 600, {1});
+  ASSERT_EQ(sink.pushes.size(), 1u);
+  const proto::HeadEvent event = take(sink.pushes).event;
+  ASSERT_EQ(event.notices_size(), 1);
+  const std::string& text = event.notices(0).text();
+  EXPECT_NE(text.find("which no node of the cluster has"), std::string::npos) << text;
+  EXPECT_NE(text.find("red\\x1b[31m line"), std::string::npos) << text;
+}
+
 TEST_F(ActorsTest, AFullDiskRefusesTheActorAndLeavesNoTrace) {
   add_node(1, {{"CPU", 4}});
   JobId job = add_job();

@@ -297,7 +297,7 @@ TEST_F(GroupsTest, WhoRemovesAGroupNeedNotWaitForTheNews) {
   task.set_num_returns(1);
   task.set_group_id(id.binary());
   std::vector<worker::Ref> returns;
-  ASSERT_TRUE(driver->submit(driver->make_template(task), {}, &returns));
+  ASSERT_TRUE(driver->submit(*driver->make_template(task), {}, &returns));
   ASSERT_TRUE(worker::remove_group(*driver, id));
   EXPECT_EQ(wait(id), Waited::kFailed);
   ASSERT_EQ(wait_all(*driver, returns), Waited::kDone);
@@ -377,7 +377,7 @@ TEST_F(GroupsTest, ATaskInAGroupAsksForABundleAndItsUseSubscribes) {
   // The driver subscribes twice, for the group and for its new connection. Each time it hears of
   // the group as it is, and must not hear of the removal first.
   head->decide(id, proto::GROUP_PENDING);
-  ASSERT_TRUE(driver->submit(driver->make_template(task), {}, &returns));
+  ASSERT_TRUE(driver->submit(*driver->make_template(task), {}, &returns));
   head->wait_for_subscription(id);
   proto::LeaseDemand demand = node->wait_for_demand(id);
   EXPECT_EQ(demand.bundle_index(), -1);
@@ -410,7 +410,7 @@ class CapturedTasks : public ::testing::Test {
         child.set_group_id(std::string(18, 'e'));
         child.set_bundle_index(3);
       }
-      const worker::Template* function = me.make_template(child);
+      const worker::Template* function = *me.make_template(child);
       std::vector<worker::Ref> returns;
       RT_CHECK(me.submit(function, {}, &returns));
       RT_CHECK(me.submit(function, {}, &returns));
@@ -429,7 +429,7 @@ class CapturedTasks : public ::testing::Test {
     parent.set_group_id(std::string(18, 'g'));
     parent.set_bundle_index(2);
     parent.set_captures_children(how != "no capture");
-    return pair->get(pair->call(how, pair->driver->make_template(parent)));
+    return pair->get(pair->call(how, *pair->driver->make_template(parent)));
   }
 };
 

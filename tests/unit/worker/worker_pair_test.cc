@@ -98,7 +98,7 @@ TEST(WorkerPair, AnErrorReachesEveryDependent) {
   proto::TaskTemplate spec;
   spec.set_name("fails");
   spec.set_num_returns(1);
-  const worker::Template* fails = pair.driver->make_template(spec);
+  const worker::Template* fails = *pair.driver->make_template(spec);
   worker::Ref bad = pair.call("x", fails);
   std::vector<worker::Ref> returns;
   worker::Arg arg;
@@ -143,7 +143,7 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
     while (!go) std::this_thread::yield();
     return "done";
   });
-  const worker::Template* failing = pair.driver->make_template(once());
+  const worker::Template* failing = *pair.driver->make_template(once());
   worker::Ref slow = pair.call("wait");
   std::vector<worker::Ref> refs{slow, pair.call("fail", failing)};
   EXPECT_EQ(wait_all(*pair.driver, refs), worker::Waited::kFailed);
@@ -174,7 +174,7 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
           reported.push_back(line.text);
         }
       });
-  const worker::Template* failing = pair.driver->make_template(once());
+  const worker::Template* failing = *pair.driver->make_template(once());
   std::vector<bool> ready;
   worker::Ref waited = pair.call("waited", failing), seen = pair.call("seen", failing);
   worker::Waited ended;
@@ -267,7 +267,7 @@ const worker::Template* generator_of(WorkerPair& pair, int64_t limit = 0) {
   spec.set_max_retries(3);
   spec.set_generator_backpressure(limit);
   (*spec.mutable_resources()->mutable_units())["CPU"] = 10000;
-  return pair.driver->make_template(spec);
+  return *pair.driver->make_template(spec);
 }
 
 void yield(worker::ExecutingTask& task, const std::string& text) {
