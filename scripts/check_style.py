@@ -26,8 +26,6 @@ MUTEX = re.compile(
 )
 MUTEX_MAKERS = ("common/base/mutex.h", "worker/service/lock.h")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# Texts that gen_docs copies into a document of docs/, to which their links are relative.
-PARTS_OF_DOCS = ("tests/conformance/compatibility.intro.md",)
 
 
 def ours():
@@ -68,12 +66,11 @@ def anchors(file):
 def dead_links(file, root=ROOT):
     """Yields the links of a document that lead to no file or heading of the tree."""
     name = file.relative_to(root)
-    base = root / "docs" if name.as_posix() in PARTS_OF_DOCS else file.parent
     for link in LINK.findall(prose(file)):
         path, _, heading = link.partition("#")
         if "://" in link or link.startswith("mailto:"):
             continue
-        target = base / path if path else file
+        target = file.parent / path if path else file
         if not target.exists():
             yield f"{name}: the link {link} leads to no file"
         elif heading and target.suffix == ".md" and heading not in anchors(target):

@@ -18,9 +18,6 @@ constexpr char kIdle[] = "DRAIN_NODE_REASON_IDLE_TERMINATION",
 constexpr int64_t kDrainAnswerUs = 10'000'000, kMostSeconds = 10 * 365 * 24 * 3600;
 
 Result<proto::DrainRequest> drain_request(const CommandLine& line) {
-  for (const char* name : {"reason", "reason-message"}) {
-    if (!line.has(name)) return make_error(Code::kInvalid, fmt::format("--{} is missing", name));
-  }
   if (line.has("node-id") && !NodeId::is_valid(from_hex(line.get("node-id")))) {
     return make_error(
         Code::kInvalid,
@@ -98,7 +95,9 @@ int run_drain_node(const Words& words) {
   line.address_option()
       .option("node-id", "ID", "the node (default: the one of this machine)")
       .choice("reason", fmt::format("{}|{}", kIdle, kPreemption), "why it goes")
+      .required()
       .option("reason-message", "TEXT", "an explanation for people, kept with the node")
+      .required()
       .option("deadline-remaining-seconds", "N",
               "after this time, kill what still runs (default: the node waits)");
   if (auto code = line.parse(words)) return *code;

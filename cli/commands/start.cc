@@ -17,6 +17,7 @@
 #include "common/base/environment.h"
 #include "common/base/json_members.h"
 #include "common/base/json_text.h"
+#include "common/base/small_file.h"
 #include "common/base/utf8.h"
 #include "common/tls/tls.h"
 
@@ -70,7 +71,9 @@ std::string dashboard_address(const launch::StartedNode& node) {
 // that names the log.
 std::string why_no_dashboard(const launch::StartedNode& node) {
   constexpr std::string_view kSaid = "the dashboard and its HTTP interface are not started: ";
-  const std::string path = node.session_dir + "/logs/head.log", log = file_text(path).value_or("");
+  const std::string path = node.session_dir + "/logs/head.log";
+  const auto text = read_small_file(path);
+  const std::string log = text ? *text : "";
   const size_t said = log.rfind(kSaid);
   if (said == std::string::npos) return path + " says why";
   const size_t begin = log.rfind('\n', said) + 1;

@@ -11,7 +11,9 @@
 
 #include "common/base/json_depth.h"
 #include "common/base/json_text.h"
+#include "common/base/small_file.h"
 #include "common/base/utf8.h"
+#include "common/config/settings.h"
 #include "common/resources/label.h"
 
 namespace rt::cli {
@@ -145,6 +147,20 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
   return {};
 }
 
+// The least value depends on settings, so start_node() checks it. An error here names the same
+// least value; only then are the settings read, because their file may be a pipe, which is read
+// once.
+Result<std::optional<int64_t>> store_memory(
+    const CommandLine& line, const std::map<std::string, std::string>& system_config) {
+  auto bytes = line.whole("object-store-memory", 1, kMaxBytes);
+  if (bytes) return bytes;
+  std::vector<std::string> ignored;
+  auto flags = translate_ray_names(system_config, &ignored);
+  auto settings = flags ? load_settings(line.get("config"), *flags) : flags.error();
+  if (!settings) return bytes;
+  return line.whole("object-store-memory", settings->min_object_store_memory, kMaxBytes);
+}
+
 // Takes the same labels as ray.init() (python/ray/_private/init_arguments.py).
 Status add_label(const std::string& option, const std::string& name, const std::string& value,
                  std::map<std::string, std::string>* out) {
@@ -205,9 +221,10 @@ std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
 Status read_labels_file(const CommandLine& line, std::map<std::string, std::string>* out) {
   if (!line.has("labels-file")) return {};
   const std::string path = line.get("labels-file");
-  const auto text = file_text(path);
+  const auto text = read_small_file(path);
   if (!text)
-    return errno_error(fmt::format("--labels-file: cannot read '{}'", excerpt(path)), errno);
+    return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}': {}", excerpt(path),
+                                             text.error().message));
   if (valid_utf8(*text) != *text)
     return make_error(Code::kInvalid,
                       fmt::format("--labels-file: {} is not valid UTF-8", excerpt(path)));
@@ -343,13 +360,12 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   if (cpus) options.resources.num_cpus = static_cast<double>(*cpus);
   RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));
   if (gpus) options.resources.num_gpus = static_cast<double>(*gpus);
-  // The smallest allowed object store depends on settings, so start_node() checks that.
   RT_ASSIGN(options.resources.memory, line.whole("memory", 1, kMaxBytes));
-  RT_ASSIGN(options.resources.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
   RT_TRY(read_resources(line, &options.resources.custom));
   RT_TRY(read_labels_file(line, &options.labels));
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));
+  RT_ASSIGN(options.resources.object_store_memory, store_memory(line, options.system_config));
   options.state_dir = line.get("state-dir");
   if (line.has("state-dir") && options.state_dir.empty())
     return make_error(Code::kUnsupported, "--state-dir is empty: it takes a directory");

@@ -51,6 +51,7 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(auto of_head,
             head.client->call(&proto::HeadService::Stub::GetSnapshot, wanted, left_us()));
   WaitingSnapshot snapshot;
+  snapshot.head_address = head.address;
   snapshot.status = std::move(*of_head.mutable_status());
   snapshot.actors.assign(of_head.actors().actors().begin(), of_head.actors().actors().end());
   snapshot.jobs.assign(of_head.submitted_jobs().jobs().begin(),

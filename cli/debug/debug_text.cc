@@ -10,6 +10,7 @@
 #include "cli/debug/debug_functions.h"
 #include "cli/debug/debug_groups.h"
 #include "cli/debug/debug_holders.h"
+#include "cli/terminal/command_line.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/style.h"
 #include "common/base/ids.h"
@@ -43,6 +44,15 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
   });
 }
 
+// Returns why nothing at all can start: no node is alive. Empty if one is.
+std::string why_nothing_starts(const WaitingSnapshot& snapshot) {
+  const auto& nodes = snapshot.status.nodes();
+  if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.alive(); }))
+    return "";
+  return fmt::format("no node is alive: start one with `{} start --address={}`", program_name(),
+                     snapshot.head_address);
+}
+
 Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
                            const WaitingFunctions& functions, const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
@@ -52,6 +62,7 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
                   wanted.to_string());
   if (!demand.group_id().empty()) return explain_in_group(snapshot, demand, what);
   Explanation one{demand.count(), what, "", {}};
+  if (one.why = why_nothing_starts(snapshot); !one.why.empty()) return one;
   if (!demand.waits_for().empty()) {
     one.why = "waits for " + demand.waits_for();
     return one;
@@ -209,8 +220,10 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   }
   const std::vector<Holder> holders = holders_of(snapshot);
   const WaitingFunctions functions(snapshot);
-  for (const auto& demand : snapshot.status.demands())
+  for (const auto& demand : snapshot.status.demands()) {
     all.push_back(explain_demand(snapshot, holders, functions, demand));
+    all.back().is_least = demand.count() > 1;
+  }
   if (snapshot.status.demands_left_out() > 0)
     all.push_back({snapshot.status.demands_left_out(),
                    "task or actor with other resources",
@@ -240,8 +253,9 @@ std::string debug_text(const WaitingSnapshot& snapshot) {
                                  local_time(snapshot.status.wall_time_ms()));
   auto all = explain(snapshot);
   for (const Explanation& one : all) {
-    text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning),
-                        printable(one.what), printable(one.why));
+    const std::string count = fmt::format("{}{}x", one.is_least ? "at least " : "", one.count);
+    text += fmt::format("{} {}\n    {}\n", painted(count, Ink::kWarning), printable(one.what),
+                        printable(one.why));
     for (const std::string& holder : one.holders) text += "    held by " + printable(holder) + "\n";
   }
   if (all.empty()) text += "Nothing waits.\n";
@@ -258,8 +272,11 @@ api_json::Json debug_json(const WaitingSnapshot& snapshot) {
   using api_json::Json;
   Json waiting = Json::array(), breakpoints = Json::array();
   for (const Explanation& one : explain(snapshot))
-    waiting.push_back(
-        {{"count", one.count}, {"what", one.what}, {"why", one.why}, {"held_by", one.holders}});
+    waiting.push_back({{"count", one.count},
+                       {"count_is_least", one.is_least},
+                       {"what", one.what},
+                       {"why", one.why},
+                       {"held_by", one.holders}});
   for (const auto& point : snapshot.breakpoints) breakpoints.push_back(point);
   return {{"time_ms", snapshot.status.wall_time_ms()},
           {"waiting", waiting},

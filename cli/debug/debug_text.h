@@ -12,6 +12,7 @@
 namespace rt::cli {
 
 struct WaitingSnapshot {
+  std::string head_address;  // HOST:PORT.
   proto::ClusterStatusReply status;
   std::vector<proto::ActorInfo> actors;            // Without dead ones.
   api_json::Json tasks = api_json::Json::array();  // Detailed rows of tasks that have not ended.
@@ -23,11 +24,15 @@ struct WaitingSnapshot {
 };
 
 // `count` equal tasks or actors that wait, and the reason.
+//
+// Owners tell of the growth of their queues only in steps, so that a count of demands from 2 on may
+// be too small: `is_least` says so.
 struct Explanation {
   int64_t count = 0;
   std::string what;  // For example "train {'CPU': 8.0}".
   std::string why;
   std::vector<std::string> holders;  // Holders of the scarce resources, the largest one first.
+  bool is_least = false;
 };
 
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot);

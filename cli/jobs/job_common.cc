@@ -5,6 +5,7 @@
 #include "cli/client/head_wait.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 namespace {
@@ -62,6 +63,7 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
   request.set_max_bytes(kLogChunkBytes);
   request.set_wait_ms(follow ? kFollowWaitMs : 0);
   HeadWait wait(server.address());
+  std::string told;
   for (;;) {
     auto reply = follow ? ask_patiently(server, wait, [&] { return server.logs(request); })
                         : server.logs(request);
@@ -69,6 +71,12 @@ Result<proto::SubmittedJob> copy_log(JobServer& server, const std::string& submi
     write_output(reply->data());
     RT_TRY(flush_to_reader());
     bool progressed = !reply->data().empty();
+    // A job that no node has taken in all the time of a long poll may wait for long.
+    const proto::SubmittedJob& job = reply->job();
+    if (follow && job.status() == "PENDING" && job.node_id().empty() && job.message() != told) {
+      told = job.message();
+      print(stderr, "Notice: {}\n", printable(told));
+    }
     request.set_offset(reply->next_offset());
     // The status in a reply is older than the data in it, so only a reply without data whose status
     // is terminal marks the end of the log.

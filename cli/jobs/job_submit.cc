@@ -10,6 +10,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
 #include "common/base/json_text.h"
+#include "common/base/small_file.h"
 #include "common/base/utf8.h"
 
 namespace rt::cli {
@@ -81,8 +82,10 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
       return make_error(Code::kInvalid,
                         "Only one of --runtime-env and --runtime-env-json can be provided.");
     source = fmt::format("--runtime-env (file {})", line.get("runtime-env"));
-    auto given = file_text(line.get("runtime-env"));
-    if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
+    auto given = read_small_file(line.get("runtime-env"));
+    if (!given)
+      return make_error(Code::kInvalid,
+                        fmt::format("{} cannot be read: {}", source, given.error().message));
     text = std::move(*given);
     if (!parse_json(text).is_object()) {
       auto json = json_of_yaml(text);

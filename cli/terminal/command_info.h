@@ -18,6 +18,7 @@ struct OptionInfo {
   Words choices;          // The accepted values; empty if any value is accepted.
   bool repeated = false;  // Whether it may be given several times.
   bool hidden = false;    // Accepted, but left out of help and completion.
+  bool required = false;  // Whether the command refuses to run without it.
 };
 
 struct PositionalInfo {

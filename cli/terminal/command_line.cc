@@ -1,12 +1,12 @@
 #include "cli/terminal/command_line.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <fstream>
 #include <map>
 
 #include "cli/terminal/examples.h"
@@ -79,6 +79,29 @@ std::string missing(const PositionalInfo& place) {
   return place.name + " is missing" + (says_all ? ": " + alternatives(place.choices) : "");
 }
 
+// The complaint about required options that were not given; empty if all were.
+std::string missing_options(const CommandInfo& info, const std::map<std::string, Words>& given) {
+  Words names;
+  for (const auto& option : info.options) {
+    if (option.required && !given.contains(option.name)) names.push_back("--" + option.name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("{} {} missing", fmt::join(names, " and "), names.size() == 1 ? "is" : "are");
+}
+
+// The complaint about words that neither an option nor a place takes.
+std::string surplus_words(const CommandInfo& info) {
+  const std::string text = "more words than this command takes";
+  if (!info.positionals.empty()) return text;
+  // A command without words acts on what an option names by its id.
+  auto id = std::find_if(info.options.begin(), info.options.end(), [](const OptionInfo& one) {
+    return !one.hidden && one.value_name == "ID";
+  });
+  const std::string example =
+      id == info.options.end() ? "" : fmt::format(", such as --{} {}", id->name, id->value_name);
+  return text + ": it takes only options" + example;
+}
+
 }  // namespace
 
 Words words_of(const std::string& text, char separator) {
@@ -145,6 +168,11 @@ CommandLine& CommandLine::option_list(const std::string& name, const std::string
 CommandLine& CommandLine::choice(const std::string& name, const std::string& values,
                                  const std::string& help) {
   return add(name, {.value_name = values, .help = help, .choices = words_of(values, '|')});
+}
+
+CommandLine& CommandLine::required() {
+  info_.options.back().required = true;
+  return *this;
 }
 
 CommandLine& CommandLine::flag(const std::string& name, const std::string& help) {
@@ -251,7 +279,7 @@ std::optional<int> CommandLine::read(const Words& words) {
     po::notify(given);
     for (const auto& [name, value] : given) values_[name] = given_words(value);
   } catch (const po::too_many_positional_options_error&) {
-    return usage("more words than this command takes");
+    return usage(surplus_words(info_));
   } catch (const po::error& error) {
     return usage(parse_complaint(error, info_));
   }
@@ -287,6 +315,7 @@ std::optional<int> CommandLine::check_values() const {
     if (place.required && get(place.name).empty())
       return usage(fmt::format("{} is empty", place.name));
   }
+  if (const std::string text = missing_options(info_, values_); !text.empty()) return usage(text);
   if (has_timeout_) {
     if (auto seconds = whole("timeout", 1, kLongestTimeoutS); !seconds)
       return usage(seconds.error().message);
@@ -308,15 +337,6 @@ std::string excerpt(const std::string& text) {
   size_t end = kMostBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return fmt::format("{}... ({} bytes)", text.substr(0, end), text.size());
-}
-
-std::optional<std::string> file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  for (char piece[4096]; file.read(piece, sizeof piece) || file.gcount() > 0;)
-    text.append(piece, static_cast<size_t>(file.gcount()));
-  if (!file.eof()) return std::nullopt;
-  return text;
 }
 
 std::string CommandLine::get(const std::string& name, const std::string& fallback) const {

@@ -33,6 +33,9 @@ class CommandLine {
                            const std::string& help);
   // An option that takes one of `values`, which is written "a|b|c". parse() refuses other values.
   CommandLine& choice(const std::string& name, const std::string& values, const std::string& help);
+  // The option that was declared last must be given: the usage line shows it, and parse() names all
+  // such options that are missing.
+  CommandLine& required();
   CommandLine& flag(const std::string& name, const std::string& help);
   CommandLine& hidden_option(const std::string& name);
   CommandLine& hidden_flag(const std::string& name);
@@ -99,8 +102,6 @@ inline int finish(const Result<int>& code) { return code ? *code : failure(code.
 // `text` as error messages quote it: a text of more than 200 bytes is cut between two characters
 // and followed by its size.
 std::string excerpt(const std::string& text);
-// The contents of a file that an option names; nullopt when it cannot be read (a directory, too).
-std::optional<std::string> file_text(const std::string& path);
 
 // The name by which the user started this program: `rayctl` or `ray`.
 const std::string& program_name();

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/style.h"
@@ -25,6 +26,15 @@ std::string two_columns(const std::vector<std::pair<std::string, std::string>>& 
     out += wrapped(right, width + 4, kWidth) + "\n";
   }
   return out;
+}
+
+// Returns the word for the option's value in the usage line. An option with choices is named by its
+// own name, because the table of options lists its values.
+std::string placeholder(const OptionInfo& option) {
+  if (option.choices.empty()) return option.value_name;
+  std::string text = option.name;
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
 }
 
 }  // namespace
@@ -54,6 +64,9 @@ std::string option_heading(const OptionInfo& option) {
 std::string usage_line(const CommandInfo& info) {
   std::string line = fmt::format("{} {} {}", program_name(), info.name,
                                  info.is_group ? "COMMAND [options]" : "[options]");
+  for (const auto& option : info.options) {
+    if (option.required) line += " --" + option.name + " " + placeholder(option);
+  }
   for (const auto& place : info.positionals)
     line += place.required ? " " + place.name : " [" + place.name + "]";
   if (!info.rest.empty()) line += " -- " + info.rest;

@@ -1,14 +1,19 @@
 #include "common/base/log.h"
 
+#include <fcntl.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
 
 #include "common/base/environment.h"
+#include "common/base/fd.h"
+#include "common/base/trusted_directory.h"
 #include "common/base/utf8.h"
 
 namespace rt {
@@ -70,15 +75,31 @@ std::unique_ptr<spdlog::formatter> json_formatter(const std::string& component) 
   return formatter;
 }
 
+// Makes the log's file, or checks the one that is there. spdlog opens it by its name afterwards: in
+// a trusted directory nobody else can replace it in between.
+void claim_file(const std::string& path) {
+  // Without O_NONBLOCK, opening a FIFO that somebody has put there would block.
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Fd fd(::open(path.c_str(), flags, 0600));
+  struct stat info{};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0)
+    throw spdlog::spdlog_ex("it cannot be opened, or is a link", errno);
+  if (!S_ISREG(info.st_mode) || !trusted_owner(info.st_uid))
+    throw spdlog::spdlog_ex("it is no regular file of this user or root");
+}
+
 }  // namespace
 
 void init_log(const LogOptions& options) {
   std::shared_ptr<spdlog::sinks::sink> sink;
   std::string complaint;
   if (!options.file.empty()) {
+    spdlog::file_event_handlers handlers;
+    if (options.own_file_only) handlers.before_open = claim_file;
     try {
       sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          options.file, options.max_file_bytes, options.max_files);
+          options.file, options.max_file_bytes, options.max_files, /*rotate_on_open=*/false,
+          handlers);
     } catch (const spdlog::spdlog_ex& e) {
       complaint = e.what();
     }

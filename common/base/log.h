@@ -18,6 +18,10 @@ struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   size_t max_file_bytes = 512u << 20;  // The file is rotated beyond this size.
   int max_files = 5;
+  // Refuses a link, and a file of another user, in place of the log's file: whoever could put one
+  // into its directory would choose where the lines of this process go. A new file is for its
+  // owner only.
+  bool own_file_only = false;
 };
 
 // Call it once, from main(). The log never ends the process: when its file cannot be opened, lines

@@ -6,12 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "common/base/json_text.h"
+#include "common/base/small_file.h"
 
 namespace rt {
 namespace {
@@ -160,15 +158,11 @@ Status assign(Settings& settings, const std::string& name, const std::string& te
 // Returns the JSON through an out parameter: a Result<json> is ambiguous, because json converts
 // from everything.
 Status read_json(const std::string& path, nlohmann::json& json) {
-  std::ifstream file(path);
-  std::stringstream content;
-  std::error_code ignored;
-  content << file.rdbuf();
-  if (!file || content.bad() || std::filesystem::is_directory(path, ignored))
-    return make_error(
-        Code::kInvalid,
-        fmt::format("cannot read the config file {}: it does not exist or is not readable", path));
-  json = nlohmann::json::parse(content.str(), nullptr, /*allow_exceptions=*/false,
+  auto content = read_small_file(path);
+  if (!content)
+    return make_error(Code::kInvalid, fmt::format("cannot read the config file {}: {}", path,
+                                                  content.error().message));
+  json = nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false,
                                /*ignore_comments=*/true);
   if (json.is_discarded())
     return make_error(Code::kInvalid, fmt::format("config file {} is not valid JSON", path));

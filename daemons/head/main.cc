@@ -144,7 +144,7 @@ Status apply_known_names(Settings& settings) {
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
   RT_TRY(apply_known_names(settings));
-  daemon::start_log(flags, settings, "head");
+  RT_TRY(daemon::start_log(flags, settings, "head"));
   raise_descriptor_limit();
   daemon::Notifier notifier;
   int fd = flags.listen_fd;

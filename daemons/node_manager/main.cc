@@ -206,21 +206,12 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   return options;
 }
 
-Status make_directories(const std::string& session_dir) {
-  for (const char* sub : {"/logs", "/sockets"}) {
-    std::error_code error;
-    fs::create_directories(session_dir + sub, error);
-    if (error)
-      return make_error(Code::kIo,
-                        fmt::format("cannot create {}{}: {}", session_dir, sub, error.message()));
-  }
-  return {};
-}
-
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
-  RT_TRY(make_directories(flags.session_dir));
-  daemon::start_log(flags, settings, "node-manager");
+  // Workers log there, too, also where --log-file names another place for this daemon.
+  for (const char* below : {"logs", "sockets"})
+    RT_TRY(daemon::claim_session(flags.session_dir, below));
+  RT_TRY(daemon::start_log(flags, settings, "node-manager"));
   daemon::Notifier notifier;
   RT_ASSIGN(NodeManagerOptions options, make_options(flags, settings));
   become_subreaper();

@@ -81,7 +81,7 @@ Result<StoreService::Options> service_options(const Flags& flags) {
 
 Status run(const Flags& flags) {
   RT_ASSIGN(Settings settings, load_settings(flags.config, flags.settings));
-  daemon::start_log(flags, settings, "object-store");
+  RT_TRY(daemon::start_log(flags, settings, "object-store"));
   daemon::Notifier notifier;
   RT_ASSIGN(std::unique_ptr<Arena> arena, make_arena(flags, settings));
   int64_t capacity = arena->capacity();

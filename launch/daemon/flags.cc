@@ -4,10 +4,11 @@
 
 #include <boost/program_options.hpp>
 
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "common/base/environment.h"
+#include "common/base/small_file.h"
 #include "common/base/token.h"
 #include "common/config/settings.h"
 
@@ -15,6 +16,8 @@ namespace rt::daemon {
 namespace {
 
 namespace po = boost::program_options;
+
+constexpr size_t kMostTokenFileBytes = 65536;
 
 std::string flag_of(std::string setting) {
   for (char& c : setting) c = c == '_' ? '-' : c;
@@ -103,11 +106,16 @@ Result<std::string> read_token(const Flags& flags) {
                       "there is no cluster token: give --token-file FILE or RAY_AUTH_TOKEN, or "
                       "RAY_AUTH_MODE=disabled to let everyone in");
   }
-  std::ifstream file(flags.token_file);
+  auto text = read_small_file(flags.token_file, kMostTokenFileBytes);
+  if (!text)
+    return make_error(Code::kInvalid, fmt::format("--token-file {}: cannot be read: {}",
+                                                  flags.token_file, text.error().message));
+  std::istringstream file(*text);
   std::string token;
   if (!(file >> token))
-    return make_error(Code::kInvalid,
-                      fmt::format("--token-file {}: cannot be read or is empty", flags.token_file));
+    return make_error(Code::kInvalid, fmt::format("--token-file {}: it is empty: write the token "
+                                                  "there or name another file",
+                                                  flags.token_file));
   RT_TRY(check_token_bytes(token, "--token-file " + flags.token_file));
   return token;
 }

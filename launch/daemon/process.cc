@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/trusted_directory.h"
 #include "common/config/misspelt_variables.h"
 
 namespace rt::daemon {
@@ -19,17 +20,27 @@ bool g_logs_to_file = false;  // Global, like the log.
 
 }  // namespace
 
-void start_log(const Flags& flags, const Settings& settings, const std::string& component) {
+Status claim_session(const std::string& session_dir, const std::string& below) {
+  constexpr DirectoryUse kUse = {"the session's files", "choose another place with --session-dir"};
+  RT_TRY(claim_directory(session_dir, kUse));
+  return below.empty() ? Status() : claim_directory(session_dir + "/" + below, kUse);
+}
+
+Status start_log(const Flags& flags, const Settings& settings, const std::string& component) {
   LogOptions log;
   log.component = component;
   log.level = parse_log_level(settings.log_level, LogLevel::kInfo);
   log.file = flags.log_file;
-  if (log.file.empty() && !flags.session_dir.empty())
+  if (log.file.empty() && !flags.session_dir.empty()) {
+    RT_TRY(claim_session(flags.session_dir, "logs"));
     log.file = fmt::format("{}/logs/{}.log", flags.session_dir, component);
+    log.own_file_only = true;
+  }
   log.max_file_bytes = static_cast<size_t>(settings.log_rotation_bytes);
   init_log(log);
   g_logs_to_file = !log.file.empty();
   for (const std::string& sentence : misspelt_variables()) RT_WARN("{}", sentence);
+  return {};
 }
 
 EndWatch::EndWatch(net::AsioLoop& loop, const Flags& flags,

@@ -12,9 +12,13 @@
 
 namespace rt::daemon {
 
+// Makes or checks the session directory of a daemon, and the directory `below` it if that is not
+// empty. kIo when another user owns one of them, because that one could replace logs and sockets.
+Status claim_session(const std::string& session_dir, const std::string& below);
+
 // Starts the log: to --log-file, else to SESSION/logs/<component>.log, else to stderr. Its first
-// lines name misspelt settings in the environment.
-void start_log(const Flags& flags, const Settings& settings, const std::string& component);
+// lines name misspelt settings in the environment. Fails as claim_session() does.
+Status start_log(const Flags& flags, const Settings& settings, const std::string& component);
 
 // Calls `end` with the reason when SIGTERM or SIGINT arrives, when the lifeline reaches end of file
 // because the process at its other end has ended, and when the starter ends before it lets this

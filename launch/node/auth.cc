@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/base/mutex.h"
 #include "common/base/token.h"
+#include "common/base/trusted_directory.h"
 #include "launch/node/internal.h"
 #include "launch/node/launch.h"
 

@@ -7,6 +7,7 @@
 
 #include "common/base/fd.h"
 #include "common/base/rng.h"
+#include "common/base/trusted_directory.h"
 #include "launch/node/internal.h"
 
 namespace rt::launch {
@@ -25,8 +26,6 @@ std::optional<std::string> read_all(int fd, size_t max_bytes) {
 }
 
 }  // namespace
-
-bool trusted_owner(unsigned uid) { return uid == geteuid() || uid == 0; }
 
 std::optional<std::string> read_file(const std::string& path, size_t max_bytes) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));

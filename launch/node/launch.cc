@@ -262,9 +262,10 @@ class NodeStarter {
   Status bind_tcp() {
     std::string host = listening_host(node_.node_ip);
     if (options_.head) {
-      RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(host, options_.port)));
-      head_listener_.reset(fd);
-      RT_ASSIGN(int port, net::bound_port(fd));
+      auto fd = net::listen_on(net::Address::tcp(host, options_.port));
+      if (!fd) return cannot_listen(std::move(fd).error());
+      head_listener_.reset(*fd);
+      RT_ASSIGN(int port, net::bound_port(*fd));
       node_.head_address = net::Address::tcp(node_.node_ip, port).to_string();
     }
     RT_ASSIGN(int fd, net::listen_on_port(host, options_.node_manager_port, "--node-manager-port"));
@@ -275,6 +276,15 @@ class NodeStarter {
     metrics_listener_.reset(metrics);
     RT_ASSIGN(node_.metrics_export_port, net::bound_port(metrics));
     return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);
+  }
+
+  Error cannot_listen(Error error) const {
+    if (auto head = living_head(temp_root(options_.temp_dir), options_.port))
+      error.message += fmt::format(
+          "; a head runs there already: add this machine as a node of its cluster with "
+          "`rayctl start --address={}`",
+          *head);
+    return error;
   }
 
   // Until publish(), the daemons end with this process, and `rayctl stop` finds them by their line.

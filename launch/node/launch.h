@@ -82,6 +82,9 @@ Result<StartedNode> start_node(const NodeOptions& options,
 // log. Empty when there is neither.
 std::string last_words(const StartedNode& node, const std::string& process);
 
+// HOST:PORT of a recorded head that lives and listens on `port`. The records say so: to ask
+// whatever listens there would hand the token to a stranger.
+std::optional<std::string> living_head(const std::string& temp_root, int port);
 // The recorded node below `temp_root` whose head listened on `port` and has ended, while its
 // node-manager still lives and waits for the head.
 std::optional<StartedNode> node_without_head(const std::string& temp_root, int port);

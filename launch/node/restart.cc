@@ -54,6 +54,14 @@ std::optional<StartedNode> node_without_head(const std::string& temp_root, int p
   return std::nullopt;
 }
 
+std::optional<std::string> living_head(const std::string& temp_root, int port) {
+  for (const auto& node : recorded_nodes(temp_root)) {
+    auto address = net::Address::parse(node.head_address);
+    if (lives(find(node, "ray-head")) && address && address->port == port) return node.head_address;
+  }
+  return std::nullopt;
+}
+
 Result<StartedNode> restart_head(const StartedNode& node) {
   const StartedProcess* ended = find(node, "ray-head");
   if (!ended || ended->command.empty())

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/fd.h"
 #include "common/base/json_text.h"
+#include "common/base/trusted_directory.h"
 #include "common/base/utf8.h"
 #include "common/net/address.h"
 #include "common/net/probe.h"
@@ -36,41 +37,9 @@ constexpr const char* kLatestLink = "/session_latest";
 constexpr off_t kProbeBytes = 1 << 20;
 constexpr int kReachTimeoutMs = 2000;
 
-Error cannot_use(const std::string& path, int errnum) {
-  bool full = errnum == ENOSPC || errnum == EDQUOT;
-  return make_error(
-      full ? Code::kOutOfDisk : Code::kIo,
-      fmt::format("cannot use {} for the session's files: {}; {} or choose another place with "
-                  "--temp-dir or RAY_TMPDIR",
-                  path, strerror(errnum), full ? "free some space there" : "make it writable"));
-}
-
-// Makes the root a directory like /tmp: anyone may add a session, only its owner may remove it. The
-// owner of the root can replace the sessions below it, so this must be a trusted user.
-Status make_root(const std::string& root) {
-  std::error_code error;
-  bool created = fs::create_directories(root, error);
-  if (error) return cannot_use(root, error.value());
-  if (created) chmod(root.c_str(), 01777);
-  struct stat info;
-  if (stat(root.c_str(), &info) != 0) return cannot_use(root, errno);
-  if (!trusted_owner(info.st_uid)) {
-    return make_error(
-        Code::kIo, fmt::format("cannot use {} for the session's files: it belongs to another user "
-                               "(uid {}), who could replace them; choose another place with "
-                               "--temp-dir or RAY_TMPDIR",
-                               root, info.st_uid));
-  }
-  bool sticky = (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0;
-  if (!sticky && chmod(root.c_str(), (info.st_mode & 07777) | S_ISVTX) != 0) {
-    return make_error(
-        Code::kIo, fmt::format("cannot use {} for the session's files: all users may remove files "
-                               "there; `chmod +t {}` or choose another place with --temp-dir or "
-                               "RAY_TMPDIR",
-                               root, root));
-  }
-  return {};
-}
+// The root is a directory like /tmp: anyone may add a session, only its owner may remove it.
+constexpr DirectoryUse kRootUse = {"the session's files",
+                                   "choose another place with --temp-dir or RAY_TMPDIR", 01777};
 
 // /tmp/ray, or /tmp/ray-<uid> when that exists and belongs to another user.
 std::string default_root() {
@@ -82,12 +51,12 @@ std::string default_root() {
 Status probe(const std::string& directory) {
   std::string path = directory + "/.probe";
   Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd.valid()) return cannot_use(directory, errno);
+  if (!fd.valid()) return cannot_use(directory, kRootUse, errno);
   int error = posix_fallocate(fd.get(), 0, kProbeBytes);
   unlink(path.c_str());
   // This file system cannot reserve space.
   if (error == EINVAL || error == EOPNOTSUPP) return {};
-  if (error != 0) return cannot_use(directory, error);
+  if (error != 0) return cannot_use(directory, kRootUse, error);
   return {};
 }
 
@@ -321,7 +290,7 @@ Result<Session> make_session(const std::string& temp_dir) {
   RT_TRY(check_temp_root(temp_dir));
   Session session;
   session.root = temp_root(temp_dir);
-  RT_TRY(make_root(session.root));
+  RT_TRY(claim_directory(session.root, kRootUse));
   int64_t now_us = wall_now_us();
   std::time_t seconds = now_us / 1'000'000;
   session.name = fmt::format("session_{:%Y-%m-%d_%H-%M-%S}_{:06}_{}", fmt::localtime(seconds),
@@ -330,7 +299,7 @@ Result<Session> make_session(const std::string& temp_dir) {
   for (const std::string& path :
        {session.directory, session.directory + "/logs", session.directory + "/sockets"}) {
     if (mkdir(path.c_str(), 0700) != 0) {
-      Error error = cannot_use(session.root, errno);
+      Error error = cannot_use(session.root, kRootUse, errno);
       remove_session(session);
       return error;
     }

@@ -193,7 +193,8 @@ def page() -> str:
     found, meant = discover(), explained()
     waiting = {name: reason for name, reason in known_differences().items() if name not in meant}
     lines = [
-        INTRO.read_text().rstrip("\n"),
+        # Links lead to files of docs/, where the page stands beside them.
+        INTRO.read_text().rstrip("\n").replace("](../../docs/", "]("),
         "",
         f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are "
         f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for a feature.",

@@ -95,6 +95,7 @@ def test_a_wrong_port(live):
 def test_the_head_port_in_use(live):
     said = live.shell.fails("start", "--head", f"--port={live.port}")
     assert f"port {live.port}" in said and "in use" in said and "--port" in said
+    assert "a head runs there already" in said and f"rayctl start --address={live.address}" in said
     done = subprocess.run(
         [
             BIN / "ray-head",
@@ -150,7 +151,7 @@ def test_an_unreachable_head(live):
     assert (
         said.startswith("ConnectionError")
         and "RAY_ADDRESS" in said
-        and "rayctl start --head" in said
+        and "`rayctl start --head --port=1`" in said
     )
     for wrong in ("nonsense", "127.0.0.1:99999", "127.0.0.1:", ":6379x", "[::1:6379"):
         assert init_fails(live.shell, repr(wrong)).startswith("ValueError: ")
@@ -272,16 +273,20 @@ def test_token_files_and_modes_that_cannot_be_used_are_named(live):
         (["--port", "70000"], 2, "0 to 65535"),
         (["--port", "-1"], 2, "0 to 65535"),
         (["--node-manager-port", "65536"], 2, "0 to 65535"),
-        (["--object-store-memory", "1000"], 2, "78643200"),
+        (["--object-store-memory", "1000"], 2, "from 78643200 to"),
+        (["--object-store-memory", "99999999999999999999"], 2, "from 78643200 to"),
         (["--object-store-memory", "60000000000000"], 2, "bytes of memory"),
         (["--object-store-memory", "1GB"], 2, "'1GB'"),
         (["--labels", "zone"], 1, "--labels is 'zone'"),
         (["--labels", "ray.io/node-id=y"], 1, "ray.io/"),
         (["--plasma-directory", "/nonexistent"], 1, "/nonexistent"),
+        (["--plasma-directory", "/nonexistent"], 1, "(rayctl: --plasma-directory)"),
         (["--config", "typo.json"], 2, "max_workrs"),
         (["--config", "broken.json"], 2, "not valid JSON"),
         (["--config", "negative.json"], 2, "'-3'"),
         (["--config", "missing.json"], 2, "missing.json"),
+        (["--config", "/dev/zero"], 2, "/dev/zero: it has more than the 1048576 bytes"),
+        (["--labels-file", "/dev/zero"], 1, "'/dev/zero': it has more than the 1048576 bytes"),
         (["--frobnicate"], 2, "--frobnicate"),
         (["--num-cpu", "1"], 2, "--num-cpu"),
         (["stray"], 2, "more words"),

@@ -24,7 +24,7 @@ def test_a_cluster_that_was_killed_misleads_nobody(shell):
     assert (
         said.startswith("ConnectionError")
         and "ray_current_cluster" in said
-        and "rayctl start --head" in said
+        and f"`rayctl start --head --port={port}`" in said
     )
     said = init_fails(shell, RAY_ADDRESS=f"127.0.0.1:{port}")
     assert said.startswith("ConnectionError") and "RAY_ADDRESS" in said
@@ -40,6 +40,33 @@ def test_a_cluster_that_was_killed_misleads_nobody(shell):
         )
     shell.ok("stop")
     assert not list(shell.root.glob("session_2*/sockets/*"))
+
+
+def test_a_head_without_a_node_here_names_one_remedy(shell):
+    shell.env["RAY_AUTH_TOKEN"] = "0" * 64
+    port = free_port()
+    with subprocess.Popen(
+        [BIN / "ray-head", "--port", str(port), "--host", "127.0.0.1", "--dashboard-port", "0"]
+        + ["--session-dir", shell.scratch / "alone"],
+        env=shell.env,
+    ) as head:
+        try:
+            assert eventually(
+                lambda: shell.run("status", f"--address=127.0.0.1:{port}").returncode == 0
+            )
+            said = init_fails(shell, f"'127.0.0.1:{port}'")
+            assert said.startswith("ConnectionError") and said.endswith(
+                f"start one with `rayctl start --address=127.0.0.1:{port}`"
+            )
+            # Without a node, nothing can run: the job and what waits for it name the remedy.
+            remedy = "no node is alive: start one with `rayctl start --address="
+            where = f"--address=127.0.0.1:{port}"
+            shell.ok("job", "submit", where, "--no-wait", "--submission-id=j1", "--", "true")
+            assert eventually(lambda: remedy in shell.ok("job", "status", where, "j1"))
+            line = f"1x job j1 {{}}\n    {remedy}127.0.0.1:{port}`\n"
+            assert eventually(lambda: line in shell.ok("debug", where))
+        finally:
+            head.terminate()
 
 
 def test_an_address_file_of_nonsense(shell):

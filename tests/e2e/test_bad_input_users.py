@@ -13,6 +13,7 @@ import threading
 import pytest
 
 from ports import free_port
+from shell import BIN
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -221,4 +222,70 @@ def test_durable_state_is_for_its_owner_only(shell):
         f"--state-dir={state}",
     )
     for path in [state, *state.iterdir()]:
+        assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), path
+
+
+@pytest.mark.parametrize("theirs", ["", "head.sqlite", "head.sqlite-wal", "history.sqlite"])
+def test_a_state_directory_with_something_of_another_user_is_refused(shell, theirs):
+    state = shell.scratch / "state"
+    state.mkdir()
+    planted = state / theirs
+    planted.touch()
+    os.chown(planted, NOBODY, NOBODY)
+    said = shell.fails(
+        "start",
+        "--head",
+        "--port=0",
+        "--num-cpus=1",
+        "--object-store-memory=100000000",
+        f"--state-dir={state}",
+    )
+    assert f"cannot use {planted} for" in said and "another user (uid 65534)" in said
+    assert "give another --state-dir" in said
+    if theirs:
+        assert planted.stat().st_size == 0
+
+
+DAEMONS = {
+    "head": ["ray-head", "--host", "127.0.0.1"],
+    "node-manager": ["ray-node-manager", "--head-address", "127.0.0.1:1"],
+    "object-store": ["ray-object-store", "--socket", "x", "--memory", "100000000"],
+}
+
+
+def run_daemon(shell, name, *more):
+    program, *words = DAEMONS[name]
+    return subprocess.run(
+        [BIN / program, *words, "--session-dir", shell.scratch / "session", *more],
+        env={**shell.env, "RAY_AUTH_TOKEN": "f" * 64},
+        cwd=shell.scratch,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+
+@pytest.mark.parametrize("name", DAEMONS)
+def test_a_daemon_by_hand_refuses_the_session_of_another_user(shell, name):
+    session, victim = shell.scratch / "session", shell.scratch / "victim"
+    victim.write_text("kept")
+    (session / "logs").mkdir(parents=True)
+    (session / "logs").chmod(0o777)
+    (session / "logs" / f"{name}.log").symlink_to(victim)
+    os.chown(session / "logs", NOBODY, NOBODY)
+    done = run_daemon(shell, name, "--port", "0")
+    assert done.returncode == 1, done.stderr
+    assert f"cannot use {session}/logs for the session's files" in done.stderr
+    assert "another user (uid 65534)" in done.stderr and "--session-dir" in done.stderr
+    assert victim.read_text() == "kept"
+
+
+def test_the_files_of_a_daemon_by_hand_are_for_its_owner_only(shell):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        # The head has opened its log when it finds the port in use.
+        done = run_daemon(shell, "head", "--port", str(busy.getsockname()[1]))
+    assert done.returncode == 1 and "in use" in done.stderr, done.stderr
+    session = shell.scratch / "session"
+    assert "in use" in (session / "logs" / "head.log").read_text()
+    for path in [session, *session.rglob("*")]:
         assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), path

@@ -386,7 +386,9 @@ def test_an_idle_node_leaves_at_once(joined):
 @pytest.mark.parametrize(
     "words, code, said",
     [
+        ([], 2, "--reason and --reason-message are missing"),
         (["--reason-message=x"], 2, "--reason is missing"),
+        (["nope"], 2, "it takes only options, such as --node-id ID"),
         (["--reason=DRAIN_NODE_REASON_PREEMPTION"], 2, "--reason-message is missing"),
         (["--reason=BORED", "--reason-message=x"], 2, "it takes DRAIN"),
         (

@@ -79,6 +79,16 @@ def test_num_returns():
             ray.get(ref)
 
 
+def test_a_value_that_is_no_sequence_is_explained():
+    for ref in add.options(num_returns=2).remote(1, 2):
+        with pytest.raises(TypeError, match="object of type 'int' has no len") as raised:
+            ray.get(ref)
+        assert str(raised.value).endswith(
+            "The function returned a value of type int, although num_returns=2 asks for a "
+            "sequence of 2 values."
+        )
+
+
 def test_signature_is_checked_here():
     for call in (
         lambda: add.remote(),

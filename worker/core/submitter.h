@@ -127,7 +127,8 @@ class Submitter {
   struct Broken;
   Lease* lease_of(uint64_t key);
   void pump(SchedulingClass& c);
-  // Without `why` because the placement group of the class was removed.
+  // Fails all tasks in the queue of the class with `why`; nullopt stands for the error that the
+  // placement group of the class was removed, whose text differs from task to task.
   void fail_queue(SchedulingClass& c, const std::optional<Error>& why);
   void push(Lease& lease, Task* task);
   void remove_in_flight(Lease& lease, Task* task);

@@ -30,14 +30,14 @@ Error no_node(const std::string& head_address, const proto::GetNodesReply& reply
   for (const auto& node : reply.nodes()) {
     if (!is_denied(node)) continue;
     return make_error(
-        Code::kUnavailable,
+        Code::kNotFound,
         fmt::format(
             "the cluster at {0} has no node on this machine that this user may use: {1} is another "
             "user's (permission denied). "
             "Start a node of your own with `rayctl start --address={0}`, or work as that user",
             head_address, node.node_manager_socket()));
   }
-  return make_error(Code::kUnavailable,
+  return make_error(Code::kNotFound,
                     fmt::format("the cluster at {0} has no node on this machine: start one with "
                                 "`rayctl start --address={0}`",
                                 head_address));
@@ -54,7 +54,7 @@ Result<proto::Node> find_local_node(const std::string& head_address, const std::
   me.token = token;
   RT_ASSIGN(auto client, rpc::SyncClient::connect(target, me, timeout_us));
   if (client->connection()->peer().role != "head") {
-    return make_error(Code::kUnavailable,
+    return make_error(Code::kNotFound,
                       fmt::format("{} is not the head's address but that of another process of a "
                                   "cluster: give the one `rayctl start --head` printed",
                                   head_address));

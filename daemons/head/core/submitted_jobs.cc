@@ -197,7 +197,12 @@ NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
 void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
   ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
   std::string why = default_message("PENDING");
-  if (!wanted.empty() || !job.entrypoint_labels().rules().empty()) {
+  const auto& all = env_.cluster.nodes();
+  if (std::none_of(all.begin(), all.end(), [](const auto& one) { return one.second.alive(); })) {
+    why += fmt::format(
+        " It waits because no node is alive: start one with `rayctl start --address={}`.",
+        env_.options.head_address);
+  } else if (!wanted.empty() || !job.entrypoint_labels().rules().empty()) {
     proto::NodeConstraint constraint;
     *constraint.mutable_hard() = job.entrypoint_labels();
     why += " It waits for a node";

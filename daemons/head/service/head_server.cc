@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "common/base/log.h"
+#include "common/base/trusted_directory.h"
 #include "daemons/head/service/head_rpc.h"
 #include "daemons/head/service/job_logs.h"
 #include "daemons/head/storage/sqlite_history.h"
@@ -53,14 +53,7 @@ PostTask HeadServer::poster() {
 
 Status HeadServer::open_state() {
   const std::string& dir = options_.state_dir;
-  std::error_code failed;
-  bool made = std::filesystem::create_directories(dir, failed);
-  if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, failed);
-  if (failed)
-    return make_error(
-        Code::kIo,
-        fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir",
-                    dir, failed.message()));
+  RT_TRY(claim_directory(dir, {"the head's state", "give another --state-dir"}));
   RT_ASSIGN(storage_, SqliteStorage::open(state_file(dir), disk_, poster()));
   RT_ASSIGN(history_,
             SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));

@@ -7,15 +7,27 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/base/trusted_directory.h"
+
 namespace rt::head {
 namespace {
 
 constexpr int kFormat = 1;
 
+// Refuses files that another user has put into the directory. SQLite reads all of these, and takes
+// over what the logs contain.
+Status check_owners(const std::string& path, const std::string& what) {
+  const DirectoryUse use = {what.c_str(), "give another --state-dir"};
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    RT_TRY(check_file_owner(path + suffix, use));
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqliteDb>> SqliteDb::open(Options options) {
   std::unique_ptr<SqliteDb> db(new SqliteDb(std::move(options)));
+  RT_TRY(check_owners(db->options_.path, db->options_.what));
   // SQLite would make the file, and its log with it, readable for everybody.
   if (int fd = ::open(db->options_.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); fd >= 0)
     ::close(fd);
@@ -25,6 +37,8 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::open(Options options) {
   if (rc != SQLITE_OK) return db->error(rc);
   sqlite3_extended_result_codes(db->db_, 1);
   RT_TRY(db->prepare_file());
+  // In a directory where all users can write, one may have added a file since the first look.
+  RT_TRY(check_owners(db->options_.path, db->options_.what));
   return db;
 }
 

@@ -25,10 +25,20 @@ constexpr const char* kDefaultDirectory = "/dev/shm";
 constexpr int64_t kPageBytes = 4096;
 constexpr double kShareOfMemory = 0.3;
 
+// `what` and the cause, with the remedy.
+Error unusable_directory(const std::string& what, int errnum) {
+  Error error = errno_error(what, errnum);
+  error.message +=
+      ": name a directory in which this user may write with --directory (rayctl: "
+      "--plasma-directory)";
+  return error;
+}
+
 Result<int64_t> free_space(const std::string& directory) {
   struct statvfs fs;
   if (::statvfs(directory.c_str(), &fs) != 0)
-    return errno_error(fmt::format("directory {} of the object store's memory", directory), errno);
+    return unusable_directory(fmt::format("directory {} of the object store's memory", directory),
+                              errno);
   return static_cast<int64_t>(fs.f_bavail) * static_cast<int64_t>(fs.f_frsize);
 }
 
@@ -43,14 +53,14 @@ Result<int> open_unnamed(const std::string& directory) {
   int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
-    return errno_error(fmt::format("cannot create the object store's memory in {}", directory),
-                       errno);
+    return unusable_directory(
+        fmt::format("cannot create the object store's memory in {}", directory), errno);
   std::string name = directory + "/rt-store-XXXXXX";
   std::vector<char> path(name.c_str(), name.c_str() + name.size() + 1);
   fd = ::mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0)
-    return errno_error(fmt::format("cannot create the object store's memory in {}", directory),
-                       errno);
+    return unusable_directory(
+        fmt::format("cannot create the object store's memory in {}", directory), errno);
   ::unlink(path.data());
   return fd;
 }

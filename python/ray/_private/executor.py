@@ -194,7 +194,16 @@ def split_returns(result, count: int) -> tuple:
         except BaseException as error:
             return values, error
         return values, None
-    length = len(result)
+    try:
+        length = len(result)
+    except TypeError as error:
+        # The text stays Ray's, and the note explains it. Python has notes from 3.11 on.
+        if hasattr(error, "add_note"):
+            error.add_note(
+                f"The function returned a value of type {type(result).__name__}, although "
+                f"num_returns={count} asks for a sequence of {count} values."
+            )
+        raise
     if length != count:
         raise ValueError(f"Task returned {length} objects, but num_returns={count}.")
     return list(result), None

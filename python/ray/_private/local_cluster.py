@@ -87,8 +87,11 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
                 f"{address}{f' (from {source})' if source else ''}: {reason}"
             )
             # Without a token no server was contacted. The reason then only says how to get a token.
-            if token:
-                text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
+            # A head that was asked, and has no node for this program, has named the remedy itself.
+            if token and error.code != NOT_FOUND:
+                port = address.rpartition(":")[2]
+                command = f"rayctl start --head{f' --port={port}' if port.isdigit() else ''}"
+                text += f". Is it running there? Start one with `{command}`, or {remedy}."
             raise ConnectionError(text) from None
         raise
     return {

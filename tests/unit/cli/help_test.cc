@@ -104,6 +104,24 @@ TEST(HelpText, OptionsExamplesAndNothingHidden) {
               AllOf(HasSubstr("Usage: rayctl job COMMAND"), HasSubstr("  submit  a program\n")));
 }
 
+TEST(HelpText, TheUsageLineShowsOptionsThatMustBeGiven) {
+  CommandLine line("leave", "Leaves.");
+  line.choice("why-so", "idle|ill", "the cause").required().option("note", "TEXT", "").required();
+  line.option("node-id", "ID", "");
+  EXPECT_EQ(usage_line(info_of(line, "")), "rayctl leave [options] --why-so WHY-SO --note TEXT");
+  auto complaint = [&](const Words& words) {
+    testing::internal::CaptureStderr();
+    CommandLine again = line;
+    EXPECT_EQ(again.parse(words), kExitUsage);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(complaint({}), HasSubstr("Error: --why-so and --note are missing. Try"));
+  EXPECT_THAT(complaint({"--why-so=ill"}), HasSubstr("Error: --note is missing. Try"));
+  EXPECT_THAT(complaint({"nope"}),
+              HasSubstr("more words than this command takes: it takes only options, such as "
+                        "--node-id ID. Try"));
+}
+
 TEST(HelpText, LongTextIsWrapped) {
   EXPECT_EQ(wrapped("one two three four", 2, 9), "one two\n  three\n  four");
 }

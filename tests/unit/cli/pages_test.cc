@@ -131,10 +131,30 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   EXPECT_EQ(all[4].what, "Holder.add");
   EXPECT_EQ(all[4].why, "waits for earlier calls: 20 are unanswered (actor_max_in_flight)");
   EXPECT_THAT(debug_text(snapshot),
-              AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
-                    Not(HasSubstr("Nothing waits"))));
-  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 5u);
+              AllOf(HasSubstr("at least 3x huge"), HasSubstr("\n1x join"),
+                    HasSubstr("    held by actor Holder"), Not(HasSubstr("Nothing waits"))));
+  const auto waiting = debug_json(snapshot)["waiting"];
+  EXPECT_EQ(waiting.size(), 5u);
+  EXPECT_TRUE(waiting[0]["count_is_least"].get<bool>());
+  EXPECT_FALSE(waiting[2]["count_is_least"].get<bool>()) << "rows of tasks are counted";
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
+}
+
+TEST(Debug, WithoutALivingNodeTheRemedyIsANode) {
+  WaitingSnapshot snapshot;
+  snapshot.head_address = "10.0.0.1:6379";
+  auto& demand = *snapshot.status.add_demands();
+  demand.set_count(1);
+  demand.set_what("job j1");
+  const std::string said =
+      "\n1x job j1 {}\n    no node is alive: start one with `rayctl start "
+      "--address=10.0.0.1:6379`\n";
+  EXPECT_THAT(debug_text(snapshot), HasSubstr(said));
+  *snapshot.status.add_nodes() = listed_node("dead", 4, 4);
+  snapshot.status.mutable_nodes(0)->set_alive(false);
+  EXPECT_THAT(debug_text(snapshot), HasSubstr(said));
+  snapshot.status.mutable_nodes(0)->set_alive(true);
+  EXPECT_THAT(debug_text(snapshot), Not(HasSubstr("no node is alive")));
 }
 
 TEST(Debug, WhatWaitsForABoundNamesIt) {

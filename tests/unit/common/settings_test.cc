@@ -159,6 +159,7 @@ TEST(SettingTable, RaySettingNamesDoNotCollideWithOurs) {
 
 TEST_F(SettingsTest, BadFilesAreOneClearError) {
   EXPECT_THAT(error_of("/nonexistent/x.json"), HasSubstr("/nonexistent/x.json"));
+  EXPECT_THAT(error_of("/dev/zero"), HasSubstr("/dev/zero: it has more than"));
   EXPECT_THAT(error_of(write("{\"max_workers\": ")), HasSubstr("not valid JSON"));
   EXPECT_THAT(error_of(write("[1]")), HasSubstr("one JSON object"));
   EXPECT_THAT(error_of(write(R"({"max_wrokers": 1})")), HasSubstr("max_wrokers"));

@@ -563,6 +563,17 @@ TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
   EXPECT_EQ(core->view().submitted_job("huge")->error_type(), "JOB_SUPERVISOR_ACTOR_START_TIMEOUT");
 }
 
+TEST_F(JobsTest, WithoutALivingNodeAJobSaysHowToStartOne) {
+  submit("early", "x", {{"CPU", 1}});
+  EXPECT_EQ(core->view().submitted_job("early")->message(),
+            "Job has not started yet. It waits because no node is alive: start one with `rayctl "
+            "start --address=10.0.0.1:6379`.");
+  add_node(1, {{"CPU", 1}});
+  advance(options.settings.placement_settle_ms);
+  EXPECT_EQ(take(sink.starts).node.node, node_id(1));
+  EXPECT_EQ(core->view().submitted_job("early")->message(), "Job has not started yet.");
+}
+
 TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {
   add_node(1, {});
   disk.failure = make_error(Code::kOutOfDisk, "no space left");

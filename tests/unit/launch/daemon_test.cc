@@ -9,9 +9,12 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "common/base/fd.h"
+#include "common/base/log.h"
 #include "launch/daemon/flags.h"
 #include "launch/daemon/notify.h"
 #include "launch/daemon/process.h"
@@ -97,12 +100,68 @@ TEST_F(DaemonEnvironment, TheTokenFileWinsThenTheMode) {
   EXPECT_EQ(*read_token(flags), "");
   flags.token_file = directory.path("token");
   EXPECT_THAT(read_token(flags).error().message, HasSubstr(flags.token_file));
+  std::ofstream(flags.token_file) << "\n";
+  EXPECT_THAT(read_token(flags).error().message, HasSubstr("it is empty"));
   std::ofstream(flags.token_file) << "from-file\n";
   EXPECT_EQ(*read_token(flags), "from-file");
   std::ofstream(flags.token_file) << "\x7f"
                                      "ELF\xff\n";
   EXPECT_THAT(read_token(flags).error().message,
               testing::AllOf(HasSubstr(flags.token_file), HasSubstr("bytes that no token has")));
+  flags.token_file = "/dev/zero";
+  EXPECT_THAT(read_token(flags).error().message, HasSubstr("/dev/zero: cannot be read: it has"));
+}
+
+// A daemon's log in a session directory. The end of the test sends the log back to stderr.
+class DaemonLog : public ::testing::Test {
+ protected:
+  DaemonLog() { flags_.session_dir = directory_.path("session"); }
+  ~DaemonLog() override { init_log(LogOptions()); }
+  Status start() { return start_log(flags_, Settings(), "test"); }
+  std::string session() const { return flags_.session_dir; }
+  std::string log() const { return session() + "/logs/test.log"; }
+  static std::string content(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  test::TempDir directory_;
+  Flags flags_;
+};
+
+TEST_F(DaemonLog, IsForItsOwnerOnly) {
+  using std::filesystem::perms;
+  ASSERT_TRUE(start());
+  RT_INFO("a line");
+  EXPECT_THAT(content(log()), HasSubstr("a line"));
+  for (const std::string& path : {session(), session() + "/logs"})
+    EXPECT_EQ(std::filesystem::status(path).permissions(), perms::owner_all) << path;
+  EXPECT_EQ(std::filesystem::status(log()).permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(DaemonLog, FollowsNoLink) {
+  const std::string elsewhere = session() + "/elsewhere";
+  std::filesystem::create_directories(session() + "/logs");
+  std::ofstream(elsewhere) << "kept";
+  std::filesystem::create_symlink(elsewhere, log());
+  ASSERT_TRUE(start());
+  RT_INFO("a line for stderr");
+  EXPECT_EQ(content(elsewhere), "kept");
+}
+
+TEST_F(DaemonLog, IsNotPutIntoADirectoryOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
+  std::filesystem::create_directories(session() + "/logs");
+  for (const std::string& path : {session() + "/logs", session()}) {
+    ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    auto started = start();
+    ASSERT_FALSE(started) << path;
+    EXPECT_THAT(started.error().message,
+                testing::AllOf(HasSubstr(path + " for"), HasSubstr("(uid 65534)"),
+                               HasSubstr("--session-dir")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(log()));
 }
 
 // Binds a datagram socket at `name`, which has the form of $NOTIFY_SOCKET: a path, or "@" and an

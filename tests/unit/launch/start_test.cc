@@ -49,7 +49,10 @@ TEST_F(LaunchTest, AHeadThatEndedIsStartedAgainAtItsAddress) {
   ASSERT_TRUE(node) << node.error().message;
   int port = net::Address::parse(node->head_address)->port;
   EXPECT_FALSE(node_without_head(root(), port)) << "its head lives";
+  EXPECT_EQ(living_head(root(), port), node->head_address);
+  EXPECT_FALSE(living_head(root(), port + 1));
   stop_processes({node->processes[0]}, 0);
+  EXPECT_FALSE(living_head(root(), port));
   EXPECT_FALSE(node_without_head(root(), port + 1));
   auto waiting = node_without_head(root(), port);
   ASSERT_TRUE(waiting);
@@ -217,13 +220,26 @@ TEST_F(LaunchTest, ANodeJoinsAndLeavesTheAddressFileToTheHead) {
   EXPECT_EQ(content(root() + "/ray_current_cluster"), first->head_address + "\n");
 }
 
+TEST_F(LaunchTest, ThePortOfARecordedHeadIsNamedAsThat) {
+  auto node = start(head());
+  ASSERT_TRUE(node) << node.error().message;
+  // Its node has died.
+  stop_processes({node->processes.begin() + 1, node->processes.end()}, 0);
+  NodeOptions options = head();
+  options.port = net::Address::parse(node->head_address)->port;
+  EXPECT_THAT(error_of(start(options)),
+              AllOf(HasSubstr("in use"), HasSubstr("a head runs there already"),
+                    HasSubstr("`rayctl start --address=" + node->head_address + "`")));
+}
+
 TEST_F(LaunchTest, ABusyPortIsOneErrorAndLeavesNothing) {
   auto busy = net::listen_on(net::Address::tcp("127.0.0.1", 0));
   ASSERT_TRUE(busy);
   NodeOptions options = head();
   options.port = *net::bound_port(*busy);
   auto node = start(options);
-  EXPECT_THAT(error_of(node), AllOf(HasSubstr(std::to_string(options.port)), HasSubstr("in use")));
+  EXPECT_THAT(error_of(node), AllOf(HasSubstr(std::to_string(options.port)), HasSubstr("in use"),
+                                    Not(HasSubstr("--address"))));
   EXPECT_THAT(left_behind(), IsEmpty());
   close(*busy);
 }
