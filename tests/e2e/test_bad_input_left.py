@@ -65,6 +65,18 @@ def test_a_head_without_a_node_here_names_one_remedy(shell):
             assert eventually(lambda: remedy in shell.ok("job", "status", where, "j1"))
             line = f"1x job j1 {{}}\n    {remedy}127.0.0.1:{port}`\n"
             assert eventually(lambda: line in shell.ok("debug", where))
+            # A command that follows the job says so, too.
+            with subprocess.Popen(
+                [BIN / "rayctl", "job", "logs", where, "--follow", "j1"],
+                env=shell.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as following:
+                try:
+                    assert remedy in following.stderr.readline()
+                finally:
+                    following.kill()
         finally:
             head.terminate()
 

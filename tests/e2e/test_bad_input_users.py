@@ -14,6 +14,7 @@ import pytest
 
 from ports import free_port
 from shell import BIN
+from waiting import PATIENCE_S
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -261,7 +262,7 @@ def run_daemon(shell, name, *more):
         cwd=shell.scratch,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE_S,
     )
 
 
