@@ -17,7 +17,6 @@
 #include "common/base/environment.h"
 #include "common/base/json_members.h"
 #include "common/base/json_text.h"
-#include "common/base/small_file.h"
 #include "common/base/utf8.h"
 #include "common/tls/tls.h"
 
@@ -71,9 +70,10 @@ std::string dashboard_address(const launch::StartedNode& node) {
 // that names the log.
 std::string why_no_dashboard(const launch::StartedNode& node) {
   constexpr std::string_view kSaid = "the dashboard and its HTTP interface are not started: ";
+  // The head has just started, so that the line is near the end of a log that goes on.
+  constexpr size_t kLogEndBytes = 1 << 20;
   const std::string path = node.session_dir + "/logs/head.log";
-  const auto text = read_small_file(path);
-  const std::string log = text ? *text : "";
+  const std::string log = launch::read_end_of_file(path, kLogEndBytes).value_or("");
   const size_t said = log.rfind(kSaid);
   if (said == std::string::npos) return path + " says why";
   const size_t begin = log.rfind('\n', said) + 1;

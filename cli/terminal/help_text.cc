@@ -30,7 +30,7 @@ std::string two_columns(const std::vector<std::pair<std::string, std::string>>& 
 
 // Returns the word for the option's value in the usage line. An option with choices is named by its
 // own name, because the table of options lists its values.
-std::string placeholder(const OptionInfo& option) {
+std::string value_word(const OptionInfo& option) {
   if (option.choices.empty()) return option.value_name;
   std::string text = option.name;
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -65,7 +65,7 @@ std::string usage_line(const CommandInfo& info) {
   std::string line = fmt::format("{} {} {}", program_name(), info.name,
                                  info.is_group ? "COMMAND [options]" : "[options]");
   for (const auto& option : info.options) {
-    if (option.required) line += " --" + option.name + " " + placeholder(option);
+    if (option.required) line += " --" + option.name + " " + value_word(option);
   }
   for (const auto& place : info.positionals)
     line += place.required ? " " + place.name : " [" + place.name + "]";

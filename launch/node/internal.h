@@ -21,8 +21,6 @@ std::optional<std::string> read_file(const std::string& path, size_t max_bytes =
 // The same for files in directories where other users may put files, too. Anything but a regular
 // file of this user or root is nullopt with errno EPERM.
 std::optional<std::string> read_own_file(const std::string& path, size_t max_bytes = 1 << 20);
-// The end of a file of any size, at most `max_bytes` of it.
-std::optional<std::string> read_end_of_file(const std::string& path, size_t max_bytes);
 // Writes a file under another name and renames it, so that readers find it complete or not at all.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode);
 // The token of a cluster that only this process and its children use: the user's token or, where an

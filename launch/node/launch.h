@@ -78,6 +78,9 @@ struct StartedNode {
 Result<StartedNode> start_node(const NodeOptions& options,
                                const std::string& settings_option = "--system-config");
 
+// The end of a file of any size, such as a log: at most `max_bytes` of it. nullopt, with errno set,
+// when it cannot be read.
+std::optional<std::string> read_end_of_file(const std::string& path, size_t max_bytes);
 // The last words of a process of the node, as "It said:\n...": the end of its stderr, else of its
 // log. Empty when there is neither.
 std::string last_words(const StartedNode& node, const std::string& process);

@@ -212,16 +212,12 @@ def test_a_root_of_another_user_is_refused(open_shell):
     assert not list(open_shell.root.iterdir())
 
 
+START = ["start", "--head", "--port=0", "--num-cpus=1", "--object-store-memory=100000000"]
+
+
 def test_durable_state_is_for_its_owner_only(shell):
     state = shell.scratch / "state"
-    shell.ok(
-        "start",
-        "--head",
-        "--port=0",
-        "--num-cpus=1",
-        "--object-store-memory=100000000",
-        f"--state-dir={state}",
-    )
+    shell.ok(*START, f"--state-dir={state}")
     for path in [state, *state.iterdir()]:
         assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO), path
 
@@ -233,14 +229,7 @@ def test_a_state_directory_with_something_of_another_user_is_refused(shell, thei
     planted = state / theirs
     planted.touch()
     os.chown(planted, NOBODY, NOBODY)
-    said = shell.fails(
-        "start",
-        "--head",
-        "--port=0",
-        "--num-cpus=1",
-        "--object-store-memory=100000000",
-        f"--state-dir={state}",
-    )
+    said = shell.fails(*START, f"--state-dir={state}")
     assert f"cannot use {planted} for" in said and "another user (uid 65534)" in said
     assert "give another --state-dir" in said
     if theirs:

@@ -64,8 +64,7 @@ class Submission {
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns)
       EXCLUDES(worker_mutex);
 
-  // The template of these bytes; always the same one.
-  // The spec has passed check_spec_size().
+  // Returns the template of a spec that has passed check_spec_size(); always the same one.
   const Template* make_template(proto::TaskTemplate spec) REQUIRES(worker_mutex);
   // The number of a template that others own. It is never used again, because peers may remember
   // the template.

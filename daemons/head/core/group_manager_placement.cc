@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "common/base/utf8.h"
 #include "daemons/head/core/group_manager.h"
 #include "daemons/head/core/group_messages.h"
 
@@ -37,7 +36,7 @@ void warn_infeasible(GroupQueue& queue, const Cluster& cluster,
           group.job, "warning",
           fmt::format("The placement group {} cannot be placed: {}. It stays pending until nodes "
                       "with these resources join; see `rayctl status`, or ask for less.",
-                      scheduling::shortened(printable(group.label())), printable(shortage->why)));
+                      scheduling::shortened(group.label()), shortage->why));
     }
     queue.warned_up_to = at->first;
   }

@@ -25,7 +25,7 @@ constexpr const char* kDefaultDirectory = "/dev/shm";
 constexpr int64_t kPageBytes = 4096;
 constexpr double kShareOfMemory = 0.3;
 
-// `what` and the cause, with the remedy.
+// Returns the error of a failed system call on the directory that `what` names, with the remedy.
 Error unusable_directory(const std::string& what, int errnum) {
   Error error = errno_error(what, errnum);
   error.message +=
