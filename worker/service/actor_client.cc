@@ -216,7 +216,8 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   if (!must_be_registered) {
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
-    // first request of a process has to wait, for its connection to the head.
+    // first request of a process has to wait, for its connection to the head. What a driver makes
+    // ends with it, so a driver goes on when wait_until() has it look for signals.
     parts_.pump.wait_until(lock, -1, [&] {
       assert_locked();
       return parts_.shared.stopping || parts_.head.is_open() || parts_.head.is_lost() || *answer;

@@ -68,7 +68,7 @@ Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
   {
     Worker::Impl& impl = worker.impl();
     WorkerLock lock(impl.shared.mutex);
-    impl.leases.settle(lock, impl.pump, impl.shared.stopping);
+    RT_TRY(impl.leases.settle(lock, impl.pump));
   }
   auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::GetNodes,
                                                 proto::GetNodesRequest());

@@ -62,7 +62,8 @@ Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
   parts_.shared.loop.flush_all();
   if (!named) {
     // The id may leave this process right after the return, and the request leaves before. Only the
-    // first request of a process has to wait, for its connection to the head.
+    // first request of a process has to wait, for its connection to the head. What a driver makes
+    // ends with it, so a driver goes on when wait_until() has it look for signals.
     parts_.pump.wait_until(lock, -1, [&] {
       assert_locked();
       return parts_.shared.stopping || parts_.head.is_open() || parts_.head.is_lost() || *answer;

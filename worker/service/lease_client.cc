@@ -148,8 +148,8 @@ void LeaseClient::end_worker_of(uint64_t lease_key, const TaskId& id) {
 // Returns idle leases and waits until their nodes have told the head: a node-manager reports
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
 // returned, so that its node is asked again.
-void LeaseClient::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping) {
-  constexpr int64_t kLimitUs = 3'000'000;  // a node that is this slow is not waited for
+Status LeaseClient::settle(WorkerLock& lock, Pump& pump) {
+  constexpr int64_t kLimitUs = 3'000'000;
   int64_t deadline = steady_now_us() + kLimitUs;
   returned_at_.insert(NodeKey::nil());
   do {
@@ -167,8 +167,10 @@ void LeaseClient::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& 
                   kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
       });
     }
-    pump.wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
-  } while (!returned_at_.empty() && !stopping && steady_now_us() < deadline);
+    const Status told = pump.await_answer(lock, [&] { return *waiting == 0; }, deadline);
+    if (!told && told.error().code != Code::kTimeout) return told;
+  } while (!returned_at_.empty() && steady_now_us() < deadline);
+  return {};
 }
 
 void LeaseClient::fail_task(Task* task, const proto::ErrorValue& error) {

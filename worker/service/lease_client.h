@@ -2,7 +2,6 @@
 // wants goes to node-managers and to the workers that they lend.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -33,10 +32,10 @@ class LeaseClient final : public SubmitSink {
 
   // Lets the submitter tick when it wants to. To be called after everything that may change when.
   void arm() REQUIRES(worker_mutex) { tick_.ring_by(submitter_.next_tick_us()); }
-  // Returns idle leases and waits until their nodes have told the head, or the session ends, which
-  // `stopping` says. Releases the lock meanwhile.
-  void settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping)
-      REQUIRES(worker_mutex);
+  // Returns idle leases and waits until their nodes have told the head; a node that takes longer
+  // than 3 s is not waited for. Releases the lock meanwhile. Fails as Pump::await_answer() when Ray
+  // is shut down or a signal ends the wait.
+  Status settle(WorkerLock& lock, Pump& pump) REQUIRES(worker_mutex);
   // Asks the node of a worker that cannot be reached how the worker ended.
   void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
                 std::function<void(proto::ExitInfo)> done) REQUIRES(worker_mutex);

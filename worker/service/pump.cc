@@ -89,15 +89,19 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
   return result;
 }
 
-Status Pump::await_answer(WorkerLock& lock, const std::function<bool()>& there) {
+Status Pump::await_answer(WorkerLock& lock, const std::function<bool()>& there,
+                          int64_t deadline_us) {
+  auto is_over = [&] { return there() || parts_.shared.stopping; };
   while (!there()) {
-    const Waited waited = wait_until(lock, -1, [&] { return there() || parts_.shared.stopping; });
+    const Waited waited = wait_until(lock, deadline_us, is_over);
     if (parts_.shared.stopping) return session_over();
+    if (waited == Waited::kTimeout)
+      return make_error(Code::kTimeout, "the cluster did not answer in time");
     if (waited != Waited::kInterrupted || !parts_.shared.options.interrupted) continue;
     lock.unlock();
     const bool ends = parts_.shared.options.interrupted();
     lock.lock();
-    if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster's head");
+    if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster");
   }
   return {};
 }

@@ -50,16 +50,19 @@ class Pump {
   void stop() REQUIRES(worker_mutex);
   void join() EXCLUDES(worker_mutex);
 
-  // Reads sockets until `done()` holds, the deadline passes or a signal arrives. When a task has
+  // Reads sockets until `done()` holds, the deadline passes or a signal arrives, or may have
+  // arrived: in a driver this is so after 50 ms, and the caller waits anew. When a task has
   // waited for longer than blocked_report_after_us, `lends_cpu` decides whether others get its CPU
   // meanwhile. They should where another task may have to run first. An answer of a daemon or of
   // the local store comes soon, and a CPU that was lent for it would be used twice right
   // afterwards.
   Waited wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
                     const std::function<bool()>& lends_cpu = nullptr) REQUIRES(worker_mutex);
-  // Waits for an answer of the head: until `there()` holds. Fails when Ray is shut down, and with
-  // kCancelled when the language ends the wait because of a signal (Options::interrupted).
-  Status await_answer(WorkerLock& lock, const std::function<bool()>& there) REQUIRES(worker_mutex);
+  // Waits for an answer of the cluster: until `there()` holds. Fails when Ray is shut down, with
+  // kTimeout at the deadline, if there is one, and with kCancelled when the language ends the wait
+  // because of a signal (Options::interrupted).
+  Status await_answer(WorkerLock& lock, const std::function<bool()>& there,
+                      int64_t deadline_us = -1) REQUIRES(worker_mutex);
   // Called after each submission. A thread that only submits reads what has come, too.
   void submitted() REQUIRES(worker_mutex) {
     constexpr uint32_t kSubmitsPerPoll = 64;
