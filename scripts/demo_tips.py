@@ -43,7 +43,7 @@ def timed(title, function):
     result = function()
     took = time.perf_counter() - start
     print(f"{title:<58} {took:6.2f} s")
-    return result, took
+    return result
 
 
 def main():
@@ -53,14 +53,9 @@ def main():
     ray.get([work.remote(i) for i in range(cpus)])
 
     # 1. Get results late: with get() in the loop only one task runs at a time.
-    slow, slow_s = timed(
-        "1. get in the loop", lambda: [ray.get(work.remote(i)) for i in range(cpus)]
-    )
-    fast, fast_s = timed(
-        "   get at the end", lambda: ray.get([work.remote(i) for i in range(cpus)])
-    )
+    slow = timed("1. get in the loop", lambda: [ray.get(work.remote(i)) for i in range(cpus)])
+    fast = timed("   get at the end", lambda: ray.get([work.remote(i) for i in range(cpus)]))
     assert slow == fast == [i * i for i in range(cpus)]
-    assert fast_s < slow_s / 1.5, "tasks did not run in parallel"
 
     # 2. Handle results as they come, so that the slowest task does not hold up the others.
     def as_they_come():
@@ -72,8 +67,9 @@ def main():
             time.sleep(PAUSE / 4)
         return order
 
-    order, _ = timed("2. results as they come", as_they_come)
-    assert sorted(order) == [0, 1, 2, 3] and order[0] == 0, order
+    order = timed("2. results as they come", as_they_come)
+    print(f"   they came in the order {order}")
+    assert sorted(order) == [0, 1, 2, 3]
 
     # 3. Put a large argument into the object store once; all tasks then read the same copy.
     block = list(range(200_000))
@@ -82,16 +78,16 @@ def main():
         ref = ray.put(block)
         return ray.get([total.remote(ref, k) for k in range(8)])
 
-    copied, _ = timed(
+    copied = timed(
         "3. the same argument eight times",
         lambda: ray.get([total.remote(block, k) for k in range(8)]),
     )
-    once, _ = timed("   one put, eight reads", shared)
+    once = timed("   one put, eight reads", shared)
     assert copied == once == [sum(block) * k for k in range(8)]
 
     # 4. Keep state in an actor: its calls are ordered and cheap.
     counter = Counter.remote()
-    counts, _ = timed(
+    counts = timed(
         "4. 1,000 calls of one actor", lambda: ray.get([counter.add.remote(1) for _ in range(1000)])
     )
     assert counts == list(range(1, 1001))

@@ -64,7 +64,7 @@ def test_the_http_interface_tells_of_a_hung_store(hung_store):
 
 def test_what_a_hung_store_holds_is_unknown_not_zero(hung_store):
     c = hung_store
-    done = c.shell.run("memory", "--stats-only", "--timeout=2", f"--address={c.address}")
+    done = c.shell.run("memory", "--stats-only", "--timeout=20", f"--address={c.address}")
     assert "usage unknown" in done.stdout and "0 MiB" not in done.stdout
     assert "Warning: " in done.stderr and c.node_id(c.head_node)[:8] in done.stderr
 

@@ -142,7 +142,7 @@ def test_an_exception_of_a_rank_ends_the_others(run):
     begin = time.monotonic()
     with pytest.raises(WorkerGroupError, match="the data is broken") as raised:
         run(fail)
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 600
     assert isinstance(raised.value.worker_failures[1], ValueError)
 
 
