@@ -2,13 +2,13 @@
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from own_daemons import stopped_for
 from waiting import touch, until, wait_for
 
 import ray
@@ -483,15 +483,7 @@ def test_a_group_outlives_an_actor_of_its_job(cluster):
 def test_creation_does_not_wait_for_the_cluster(make):
     # The first call connects to the head.
     make([{"thing": 0.001}])
-    processes = ray._private.worker.global_worker.node["processes"]
-    head = next(pid for name, pid, _ in processes if name == "ray-head")
-    resume = threading.Timer(60, os.kill, (head, signal.SIGCONT))
-    os.kill(head, signal.SIGSTOP)
-    resume.start()
-    try:
+    with stopped_for(60, "ray-head") as goes_on:
         groups = [make([{"thing": 0.001}]) for _ in range(200)]
-        waited = not resume.is_alive()
-    finally:
-        resume.cancel()
-        os.kill(head, signal.SIGCONT)
+        waited = goes_on.is_set()
     assert not waited and all(group.wait(60) for group in groups)
