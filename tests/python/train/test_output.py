@@ -109,7 +109,8 @@ def test_a_decision_about_a_failure(tmp_path):
         in err
     )
     assert "The run ends (worker failure 2, max_failures=1)" in err
-    assert "ray.train.WorkerGroupError: Training failed" in err
+    # The last lines of the controller may come between the error's name and its text.
+    assert "ray.train.WorkerGroupError" in err and "Training failed" in err
 
 
 def test_waiting_for_resources_is_explained(tmp_path):
