@@ -201,26 +201,48 @@ class Page:
 
     def click(self, selector, text=None, seconds=30):
         """Clicks with the mouse in the middle of the first element that matches and has the text,
-        after scrolling it into view."""
+        after scrolling it into view. The element must lie still where the mouse hits it, and a
+        click that came elsewhere, because the page moved or replaced it meanwhile, is made again.
+        """
         find = (
             f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => one.checkVisibility() && "
             f"({json.dumps(text)} === null || one.textContent.trim() === {json.dumps(text)}))"
         )
-        # One script finds the element and measures it: between two scripts a view that refreshes
-        # may replace the element.
-        point = self.until(
-            f"(() => {{ const found = {find}; if (!found) return null; found.scrollIntoView({{block: 'center', inline: 'center'}});"
-            "const box = found.getBoundingClientRect(); return box.width ? {x: box.x + box.width / 2, y: box.y + box.height / 2} : null; })()",
-            seconds,
-        )
-        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                button="none" if kind == "mouseMoved" else "left",
-                clickCount=1,
-                **point,
-            )
+        point = f"""(async () => {{
+            const place = () => {{
+                const found = {find};
+                if (!found) return null;
+                found.scrollIntoView({{ block: "center", inline: "center" }});
+                const box = found.getBoundingClientRect();
+                const at = {{ found, x: box.x + box.width / 2, y: box.y + box.height / 2 }};
+                return box.width && found.contains(document.elementFromPoint(at.x, at.y)) ? at : null;
+            }};
+            const before = place();
+            await new Promise((done) => setTimeout(done, 20));
+            const now = place();
+            if (!before || !now || Object.keys(now).some((key) => now[key] !== before[key])) return null;
+            window.clickHit = false;
+            const note = (event) => {{ window.clickHit ||= now.found.contains(event.target); }};
+            document.addEventListener("click", note, {{ capture: true, once: true }});
+            return {{ x: now.x, y: now.y }};
+        }})()"""
+
+        def is_clicked():
+            place = self.until(point, seconds)
+            for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+                self.call(
+                    "Input.dispatchMouseEvent",
+                    type=kind,
+                    button="none" if kind == "mouseMoved" else "left",
+                    clickCount=1,
+                    **place,
+                )
+            # A document that replaced the one with the element knows of no click.
+            with contextlib.suppress(PageLeft):
+                return self.run("window.clickHit !== false")
+            return True
+
+        assert eventually(is_clicked, seconds), f"every click missed {selector} {text or ''}"
 
     def type(self, text):
         self.call("Input.insertText", text=text)
