@@ -88,6 +88,7 @@ Status NodeManager::start() {
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
+        [this] { join(); },
         [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
         [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
         [this](const proto::LeaseNotice& late) { decisions_.notice(0, late); }};
@@ -111,13 +112,17 @@ Status NodeManager::start() {
   rpc_ = std::make_unique<NodeRpc>(
       NodeRpc::Parts{*driver_, sessions_, *admission_, *requests_, *processes_, *load_reports_,
                      *figures_, *task_events_, store_.get(), shutdown_, options_.log_directory()});
-  head_->start(rpc_.get());
-  if (store_) store_->start();
+  // Who finds the node at the head may use its store, and learns which process hangs if it does.
+  store_ ? store_->start() : join();
   driver_->drive([](NodeCore& core, Now now) { core.start(now); });
   return {};
 }
 
 // ---- cluster membership
+
+void NodeManager::join() {
+  if (!shutdown_.has_begun()) head_->start(rpc_.get());
+}
 
 HeadLink::Events NodeManager::head_events() {
   HeadLink::Events on;
@@ -184,7 +189,8 @@ void NodeManager::store_problem_changed() {
                                : fmt::format("This node does not work as it should: {}.", problem);
   RT_WARN("{}", text);
   sessions_.tell_drivers(text, false);
-  if (admission_->is_open()) events_.on_status(problem.empty() ? status_line() : text);
+  if (!problem.empty() || admission_->is_open())
+    events_.on_status(problem.empty() ? status_line() : text);
   load_reports_->changed();
 }
 

@@ -1,10 +1,11 @@
 // The node-manager daemon: connects the cores' decisions with processes, owners, the head and the
 // object store. Its parts do the work; this class makes them, and tells them of each other.
 //
-// Lifecycle: start() listens, and starts the fork server and the registration at the head at the
-// same time. on_ready is called once the node is registered. stop() (because of a signal, the
-// lifeline, or the loss of the head or the store) calls on_stopping, leaves the cluster, ends
-// every process of the node and calls on_stopped. Threads: the loop's.
+// Lifecycle: start() listens, and starts the fork server and the connection to the object store at
+// the same time; the node registers at the head once its store has answered. on_ready is called
+// when the node is registered. stop() (because of a signal, the lifeline, or the loss of the head
+// or the store) calls on_stopping, leaves the cluster, ends every process of the node and calls
+// on_stopped. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -58,6 +59,7 @@ class NodeManager final {
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
 
   // cluster (node_manager.cc)
+  void join();
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
   HeadLink::Events head_events();

@@ -121,6 +121,7 @@ void StoreLink::take(const proto::StoreStats& stats) {
   const StoreWaits::Turn turn = waits_.take(stats, system_now());
   if (std::exchange(used_, stats.used()) != stats.used() || turn.changed) events_.on_used();
   for (const proto::LeaseNotice& late : turn.notices) events_.on_late(late);
+  if (!std::exchange(ready_, true)) events_.on_ready();
 }
 
 std::string StoreLink::problem() const {

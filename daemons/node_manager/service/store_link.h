@@ -24,6 +24,8 @@ Result<int64_t> ask_store_capacity(const NodeManagerOptions& options);
 class StoreLink {
  public:
   struct Events {
+    // Called once, with the store's first answer: used() and pid() are known from then on.
+    std::function<void()> on_ready;
     // Called once, if the store cannot be reached within connect_timeout_ms or when the connection
     // breaks.
     std::function<void(const Error&)> on_lost;
@@ -41,7 +43,7 @@ class StoreLink {
   void owners_gone(const proto::OwnersGone& gone);
   // Calls `done` from the loop, or at once with an error while the store is not connected or hangs.
   void get_stats(std::function<void(Result<proto::StoreStats>)> done);
-  // Bytes of objects in the store, and its process id, as of its last answer; 0 before.
+  // Bytes of objects in the store, and its process id, as of its last answer; 0 before on_ready.
   int64_t used() const { return used_; }
   int pid() const { return pid_; }
   // Null when nothing waits for room in the store.
@@ -66,6 +68,7 @@ class StoreLink {
   int64_t started_us_ = 0;
   int64_t used_ = 0;
   int pid_ = 0;
+  bool ready_ = false;
   net::Alarm attempt_alarm_, watch_alarm_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -153,10 +153,12 @@ class NodeManagerTest : public testing::Test {
     settings.resource_report_min_interval_ms = 1;
     settings.connect_timeout_ms = 60'000;
   }
-  ~NodeManagerTest() override {
+  ~NodeManagerTest() override { stop_node(); }
+  void stop_node() {
     if (!node) return;
     node->stop({proto::EXPECTED_TERMINATION, "the test ends", Code::kOk, 500'000});
     EXPECT_TRUE(driver.run_until([&] { return stopped; }));
+    node.reset();
   }
   void serve_head() {
     rpc::ServerOptions server;
@@ -178,6 +180,7 @@ class NodeManagerTest : public testing::Test {
     options.session_dir = dir.root();
     options.socket_path = dir.path("sockets/raylet");
     options.tcp = net::Address::tcp("127.0.0.1", 0);
+    options.store_socket = store_socket;
     options.total = ResourceSet::from_map({{"CPU", 1}}).value();
     options.programs.python_path = dir.path("py");
     options.settings = settings;
@@ -283,6 +286,8 @@ class NodeManagerTest : public testing::Test {
   bool ready = false, stopped = false;
   int exit_code = -1, worker_pid = 0;
   std::string stop_message, last_worker;
+  // The object store that the node has; empty: none.
+  std::string store_socket;
   std::set<std::string> joined;
 };
 
