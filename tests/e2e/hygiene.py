@@ -28,14 +28,12 @@ import shutil
 import sys
 import tempfile
 import time
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if __name__ == "__main__":
     # Thousands of tasks fail here on purpose, and nobody looks at their errors.
     os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] = "1"
-    # The arrays of this program go back to the system when they are freed, and are not counted.
-    M_MMAP_THRESHOLD = -3
-    assert ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17) == 1
 
 import ray
 from census import Census, cpu_seconds, leftovers, machine, status
@@ -226,14 +224,26 @@ class Pace:
             time.sleep(max(0, min(60, due - time.monotonic())))
 
 
+def return_freed_memory():
+    """Lets the arrays of this process, and of the workers of clusters that it starts, go back to
+    the system when they are freed. By default the C library keeps the room of the largest one up to
+    32 MB, so that a worker looks grown when it has had a large array for the first time."""
+    M_MMAP_THRESHOLD, size = -3, 1 << 17
+    assert ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, size) == 1
+    return mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_=str(size))
+
+
 def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
     print(
         f"hygiene: {seconds} s of churn, {size / 1e9:g} GB through the store, seed {seed}",
         flush=True,
     )
-    with cluster(
-        cpus=CPUS, connect=False, object_store_memory=1_000_000_000, settings=KEPT
-    ) as running:
+    with (
+        return_freed_memory(),
+        cluster(
+            cpus=CPUS, connect=False, object_store_memory=1_000_000_000, settings=KEPT
+        ) as running,
+    ):
         ray.init(address=running.address, log_to_driver=False, namespace="churn")
         census = Census(running)
         watch, load, pace = (
