@@ -215,12 +215,14 @@ class Page:
                 found.scrollIntoView({{ block: "center", inline: "center" }});
                 const box = found.getBoundingClientRect();
                 const at = {{ found, x: box.x + box.width / 2, y: box.y + box.height / 2 }};
-                return box.width && found.contains(document.elementFromPoint(at.x, at.y)) ? at : null;
+                const hit = document.elementFromPoint(at.x, at.y);
+                return box.width && found.contains(hit) ? at : null;
             }};
             const before = place();
             await new Promise((done) => setTimeout(done, 20));
             const now = place();
-            if (!before || !now || Object.keys(now).some((key) => now[key] !== before[key])) return null;
+            if (!before || !now) return null;
+            if (Object.keys(now).some((key) => now[key] !== before[key])) return null;
             window.clickHit = false;
             const note = (event) => {{ window.clickHit ||= now.found.contains(event.target); }};
             document.addEventListener("click", note, {{ capture: true, once: true }});

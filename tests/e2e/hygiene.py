@@ -19,6 +19,7 @@ first moment: dead actors (dead_actors_kept), finished jobs (finished_jobs_kept)
 """
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import os
@@ -224,13 +225,15 @@ class Pace:
             time.sleep(max(0, min(60, due - time.monotonic())))
 
 
-def return_freed_memory():
+@contextlib.contextmanager
+def freed_memory_returned():
     """Lets the arrays of this process, and of the workers of clusters that it starts, go back to
     the system when they are freed. By default the C library keeps the room of the largest one up to
     32 MB, so that a worker looks grown when it has had a large array for the first time."""
     M_MMAP_THRESHOLD, size = -3, 1 << 17
     assert ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, size) == 1
-    return mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_=str(size))
+    with mock.patch.dict(os.environ, MALLOC_MMAP_THRESHOLD_=str(size)):
+        yield
 
 
 def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
@@ -239,7 +242,7 @@ def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
         flush=True,
     )
     with (
-        return_freed_memory(),
+        freed_memory_returned(),
         cluster(
             cpus=CPUS, connect=False, object_store_memory=1_000_000_000, settings=KEPT
         ) as running,

@@ -112,8 +112,13 @@ Status NodeManager::start() {
   rpc_ = std::make_unique<NodeRpc>(
       NodeRpc::Parts{*driver_, sessions_, *admission_, *requests_, *processes_, *load_reports_,
                      *figures_, *task_events_, store_.get(), shutdown_, options_.log_directory()});
-  // Who finds the node at the head may use its store, and learns which process hangs if it does.
-  store_ ? store_->start() : join();
+  // The node joins once its store has answered: drivers that find it at the head use the store, and
+  // must be told which process hangs if it does.
+  if (store_) {
+    store_->start();
+  } else {
+    join();
+  }
   driver_->drive([](NodeCore& core, Now now) { core.start(now); });
   return {};
 }
@@ -183,18 +188,18 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
 
 void NodeManager::store_problem_changed() {
   if (shutdown_.has_begun()) return;
-  const std::string problem = store_->problem();
-  const std::string text = problem.empty()
-                               ? "The object store of this node answers again."
-                               : fmt::format("This node does not work as it should: {}.", problem);
+  const bool hangs = !store_->problem().empty();
+  const std::string text = hangs ? status_line() : "The object store of this node answers again.";
   RT_WARN("{}", text);
   sessions_.tell_drivers(text, false);
-  if (!problem.empty() || admission_->is_open())
-    events_.on_status(problem.empty() ? status_line() : text);
+  // A node that still waits for its store has a problem to show, and no membership yet.
+  if (hangs || admission_->is_open()) events_.on_status(status_line());
   load_reports_->changed();
 }
 
 std::string NodeManager::status_line() const {
+  if (const std::string problem = store_ ? store_->problem() : std::string(); !problem.empty())
+    return fmt::format("This node does not work as it should: {}.", problem);
   return fmt::format("Node {} of the cluster at {}", options_.node_id.hex(),
                      options_.head.to_string());
 }

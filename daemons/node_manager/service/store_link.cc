@@ -117,11 +117,11 @@ void StoreLink::act(const StoreWatch::Turn& turn) {
 }
 
 void StoreLink::take(const proto::StoreStats& stats) {
-  pid_ = stats.pid();
+  const bool is_first = std::exchange(pid_, stats.pid()) == 0;
   const StoreWaits::Turn turn = waits_.take(stats, system_now());
   if (std::exchange(used_, stats.used()) != stats.used() || turn.changed) events_.on_used();
   for (const proto::LeaseNotice& late : turn.notices) events_.on_late(late);
-  if (!std::exchange(ready_, true)) events_.on_ready();
+  if (is_first) events_.on_ready();
 }
 
 std::string StoreLink::problem() const {

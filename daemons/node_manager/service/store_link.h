@@ -68,7 +68,6 @@ class StoreLink {
   int64_t started_us_ = 0;
   int64_t used_ = 0;
   int pid_ = 0;
-  bool ready_ = false;
   net::Alarm attempt_alarm_, watch_alarm_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -189,8 +189,12 @@ class NodeManagerTest : public testing::Test {
   }
   NodeManager::Events events() {
     return {
-        .on_ready = [this](const std::string&) { ready = true; },
-        .on_status = [](const std::string&) {},
+        .on_ready =
+            [this](const std::string& text) {
+              ready = true;
+              status = text;
+            },
+        .on_status = [this](const std::string& text) { status = text; },
         .on_stopping = [this](const std::string& why) { stop_message = why; },
         .on_stopped =
             [this](const Status& how) {
@@ -285,7 +289,7 @@ class NodeManagerTest : public testing::Test {
   const int head_port = test::free_port();
   bool ready = false, stopped = false;
   int exit_code = -1, worker_pid = 0;
-  std::string stop_message, last_worker;
+  std::string status, stop_message, last_worker;
   // The object store that the node has; empty: none.
   std::string store_socket;
   std::set<std::string> joined;

@@ -1,6 +1,11 @@
 // A whole node-manager and its object store, which the test plays.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "service_fixture.h"
 
 namespace rt::node {
@@ -52,13 +57,16 @@ TEST_F(StoreLinkTest, ANodeJoinsOnceItsStoreHasAnswered) {
   ASSERT_TRUE(driver.run_until([&] { return !store.open.empty(); }));
   for (int turn = 0; turn < 20; ++turn) connect("driver");  // the loop goes round meanwhile
   EXPECT_TRUE(head.registrations.empty());
+  const std::string hangs = "has not answered since";
+  EXPECT_TRUE(driver.run_until([&] { return status.find(hangs) != std::string::npos; })) << status;
 
   store.answer();
   ASSERT_TRUE(driver.run_until([&] { return ready; }));
   EXPECT_TRUE(driver.run_until([&] {
-    return head.report.problem().find("its object store (process 4711) has not answered since") !=
+    return head.report.problem().find("its object store (process 4711) " + hangs) !=
            std::string::npos;
   })) << head.report.problem();
+  EXPECT_NE(status.find("(process 4711) " + hangs), std::string::npos) << status;
 }
 
 }  // namespace
