@@ -229,8 +229,7 @@ Status run(const Flags& flags) {
   notifier.status(fmt::format("Joining the cluster of {}", flags.head_address));
   auto node = std::make_unique<NodeManager>(loop, std::move(options), std::move(events));
   daemon::EndWatch ends(loop, flags, [&](const std::string& why) {
-    node->stop({proto::EXPECTED_TERMINATION, why, Code::kOk,
-                flags.lifeline_fd >= 0 ? kQuickStopUs : kGentleStopUs});
+    node->stop({proto::EXPECTED_TERMINATION, why, Code::kOk, kGentleStopUs});
   });
   RT_TRY(node->start());
   daemon::KeepAlive alive(loop, notifier);

@@ -5,6 +5,7 @@ import gc
 import os
 import pickle
 import signal
+import threading
 import time
 
 import numpy as np
@@ -293,7 +294,7 @@ def test_force_cancel(tmp_path):
     def f():
         yield 1
         touch(reached)
-        time.sleep(600)
+        threading.Event().wait()
 
     generator = f.remote()
     wait_for(reached)

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 import ray
-from waiting import until
+from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -99,6 +100,24 @@ def test_auto_init():
         return "auto"
 
     assert ray.get(f.remote()) == "auto" and ray.is_initialized()
+
+
+def test_a_task_cleans_up_after_its_driver_has_left(tmp_path):
+    @ray.remote
+    def cleans_up():
+        try:
+            touch(tmp_path / "runs")
+            threading.Event().wait()
+        finally:
+            time.sleep(0.5)
+            touch(tmp_path / "clean")
+
+    ray.init(num_cpus=1)
+    running = cleans_up.remote()
+    wait_for(tmp_path / "runs")
+    ray.shutdown()
+    until((tmp_path / "clean").exists)
+    del running
 
 
 def test_nothing_stays_behind():
@@ -249,7 +268,7 @@ def test_the_dashboard_listens_where_it_is_told_to():
             "webui_url"
         ] and context.dashboard_url.startswith("127.0.0.1:")
         with urllib.request.urlopen(
-            f"http://{context.dashboard_url}/api/authentication_mode", timeout=20
+            f"http://{context.dashboard_url}/api/authentication_mode", timeout=120
         ) as answer:
             assert answer.read() == b'{"authentication_mode":"token"}'
         port = int(context.dashboard_url.rpartition(":")[2])
