@@ -23,9 +23,6 @@ from ray.train.errors import WorkerGroupStartupTimeoutError
 from ray.train.ranks import named_ranks
 from ray.train.report_book import ReportBook
 
-# Failures of other ranks within so many seconds count as the same failure, because a broken
-# collective operation fails on all of its ranks one after another.
-FAILURE_GATHER_S = 0.2
 # A group of elastic size waits for its resources for so many seconds before the nodes are asked how
 # many workers are possible: the first time, and every later time, since nodes come and go.
 ELASTIC_FIRST_LOOK_S, ELASTIC_LOOK_AGAIN_S = 1.0, 5.0
@@ -65,6 +62,9 @@ class Limits:
     controller_failure_limit: int = -1
     max_preemption_failures: int = -1
     start_timeout_s: float = 60.0
+    # Failures of other ranks within so many seconds count as the same failure, because a broken
+    # collective operation fails on all of its ranks one after another.
+    failure_gather_s: float = 0.2
     resize_interval_s: float = 60.0
     preemption_grace_s: float = 0.0
     relax_on_preemption: bool = False
@@ -237,7 +237,7 @@ class RunMachine:
         self._failed.setdefault(event.rank, event.failure)
         if self.state is State.RUNNING and not self._goes_on_without(event):
             self.state = State.FAILING
-            self.deadline = now + FAILURE_GATHER_S
+            self.deadline = now + self.limits.failure_gather_s
         if len(self._finished) + len(self._failed) == self.size:
             self._decide(event, now, do)
 

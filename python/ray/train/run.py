@@ -49,6 +49,7 @@ def limits_of(spec: RunSpec) -> Limits:
         controller_failure_limit=failure.controller_failure_limit,
         max_preemption_failures=failure.max_preemption_failures,
         start_timeout_s=spec.settings.start_timeout_s,
+        failure_gather_s=spec.settings.failure_gather_s,
         resize_interval_s=max(_SHORTEST_INTERVAL_S, scaling.elastic_resize_monitor_interval_s),
         preemption_grace_s=failure.preemption_grace_s,
         relax_on_preemption=failure.relax_collectives_on_preemption,

@@ -31,6 +31,7 @@ class Settings:
 
     start_timeout_s: float = 60.0
     health_timeout_s: float = 600.0
+    failure_gather_s: float = 0.2
     collective_timeout_s: float | None = None
     collective_warn_interval_s: float = 60.0
     upload_warn_interval_s: float = 60.0
@@ -63,9 +64,13 @@ def settings_of(environment: Any = None) -> Settings:
 
     # A collective that may take 0 s would never succeed. Ray takes 0 and less for no limit.
     timeout = seconds("RAY_TRAIN_COLLECTIVE_TIMEOUT_S", None)
+    # The ranks of a collective that breaks fail one after another, and not all in one instant. A
+    # look of Ray's controller tells together what has failed since the one before.
+    gather = max(0.2, seconds("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", 0.2))
     return Settings(
         start_timeout_s=seconds("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", 60.0),
         health_timeout_s=seconds("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", 600.0),
+        failure_gather_s=gather,
         collective_timeout_s=timeout or None,
         collective_warn_interval_s=seconds("RAY_TRAIN_COLLECTIVE_WARN_INTERVAL_S", 60.0) or 60.0,
         upload_warn_interval_s=seconds("RAY_TRAIN_CHECKPOINT_UPLOAD_WARN_INTERVAL_S", 60.0) or 60.0,

@@ -1,5 +1,5 @@
 # The text of a WorkerGroupError: ranks with the same error, numbers ignored, are told together.
-# env: RAY_TRAIN_HEALTH_CHECK_INTERVAL_S=3
+# env: RAY_TRAIN_HEALTH_CHECK_INTERVAL_S=5
 import ray.train.collective
 from ray import train
 from training import fit, start
@@ -7,7 +7,7 @@ from training import fit, start
 
 def loop():
     rank = train.get_context().get_world_rank()
-    # Ray tells the failures that it finds in one look, which it takes every 3 s here.
+    # The failures of so many seconds are told together.
     train.collective.barrier()
     if rank == 3:
         raise KeyError("other")

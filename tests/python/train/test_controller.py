@@ -9,7 +9,6 @@ import ray.train.run
 from ray.train import events as ev
 from ray.train.controller import (
     ELASTIC_FIRST_LOOK_S,
-    FAILURE_GATHER_S,
     FIRST_PAUSE_S,
     Limits,
     RunMachine,
@@ -17,6 +16,7 @@ from ray.train.controller import (
 )
 from ray.train.errors import WorkerGroupStartupFailedError, WorkerGroupStartupTimeoutError
 from ray.train.reported import TrainingReport
+from ray.train.spec import settings_of
 
 
 class Run:
@@ -136,13 +136,29 @@ def test_without_retries_the_first_failure_ends_the_run():
     run = running()
     run.fail(1)
     assert run.state is State.FAILING and run.take() == []
-    run.pass_time(FAILURE_GATHER_S)
+    run.pass_time(run.machine.limits.failure_gather_s)
     told, stop = run.take()
     assert isinstance(told, ev.TellFailures) and list(told.failures) == [1]
     assert stop == ev.StopGroup(1, False)
     run.stopped()
     (end,) = run.take()
     assert end.outcome.status == "ERRORED" and list(end.outcome.failures) == [1]
+
+
+def test_failures_are_gathered_for_as_long_as_the_user_says():
+    run = running(failure_gather_s=60.0)
+    run.fail(1).pass_time(59)
+    assert run.state is State.FAILING and run.take() == []
+    run.fail(0)
+    assert list(run.take(ev.TellFailures)[0].failures) == [0, 1]
+
+
+@pytest.mark.parametrize("text, seconds", [("", 0.2), ("0.1", 0.2), ("3", 3.0)])
+def test_the_variable_that_says_so(text, seconds):
+    settings = settings_of({"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": text})
+    assert settings.failure_gather_s == seconds
+    with pytest.raises(ValueError, match="RAY_TRAIN_HEALTH_CHECK_INTERVAL_S='soon'"):
+        settings_of({"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "soon"})
 
 
 def test_failures_of_several_ranks_are_one_failure():
@@ -425,7 +441,7 @@ def test_a_drained_node_ends_the_group_at_its_deadline():
 def test_a_failure_while_a_node_is_drained_has_its_own_budget():
     run = running(max_failures=0, max_preemption_failures=1)
     run.send(ev.NodeDraining(1, {"n": [1]}))
-    run.fail(1, ev.DIED).pass_time(FAILURE_GATHER_S).stopped()
+    run.fail(1, ev.DIED).pass_time(run.machine.limits.failure_gather_s).stopped()
     run.take()
     run.send(ev.GroupStarted(2)).send(ev.NodeDraining(2, {"m": [0]}, run.now + 5, 7))
     run.pass_time(5).stopped()
@@ -464,7 +480,7 @@ def test_preemption_grace():
 def test_failures_that_do_not_wait_for_the_grace(limits, drained, rank, kind):
     run = running(max_failures=1, **limits)
     run.send(ev.NodeDraining(1, {"n": drained}, run.now + 50, 1_000))
-    run.fail(rank, kind).pass_time(FAILURE_GATHER_S)
+    run.fail(rank, kind).pass_time(run.machine.limits.failure_gather_s)
     assert run.take(ev.StopGroup) == [ev.StopGroup(1, False)]
 
 

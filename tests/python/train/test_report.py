@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -322,11 +323,15 @@ class Recorder(UserCallback):
             print(json.dumps([run_context.scaling_config.num_workers, found]), file=file)
 
 
-def test_callbacks_hear_of_starts_reports_and_failures(fit, tmp_path):
+def test_callbacks_hear_of_starts_reports_and_failures(fit, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "60")
+
     def function(config):
         ray.train.report({"r": rank()})
         ray.train.report({"r": rank()}, saved("x") if rank() == 1 else None, "named")
         collective.barrier()
+        # Without the variable above, the failure of rank 0 would be told alone.
+        time.sleep(rank())
         raise KeyError("x")
 
     path = tmp_path / "heard"
