@@ -12,7 +12,7 @@ import struct
 import subprocess
 import urllib.parse
 
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -182,7 +182,7 @@ class Page:
         self.call("Page.navigate", url=url)
         self.until("document.readyState === 'complete'")
 
-    def until(self, script, seconds=30):
+    def until(self, script, seconds=PATIENCE_S):
         """Waits for the first true value of an expression, in this document or in one that replaces
         it."""
 
@@ -196,10 +196,10 @@ class Page:
         )
         return value
 
-    def has(self, text, seconds=30):
+    def has(self, text, seconds=PATIENCE_S):
         self.until(f"document.body.innerText.includes({json.dumps(text)})", seconds)
 
-    def click(self, selector, text=None, seconds=30):
+    def click(self, selector, text=None, seconds=PATIENCE_S):
         """Clicks with the mouse in the middle of the first element that matches and has the text,
         after scrolling it into view. The element must lie still where the mouse hits it, and a
         click that came elsewhere, because the page moved or replaced it meanwhile, is made again.
@@ -333,7 +333,7 @@ class Browser:
         self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         return Page(self.connection, session)
 
-    def downloaded_file(self, seconds=30):
+    def downloaded_file(self, seconds=PATIENCE_S):
         """Waits until a download is complete, and returns its path. Chromium reserves the name with
         an empty file, which the complete one then replaces."""
         found = eventually(

@@ -13,7 +13,7 @@ import textwrap
 
 from shell import Shell
 from ports import free_port
-from waiting import eventually
+from waiting import PATIENCE_S, eventually
 
 import ray
 
@@ -148,12 +148,12 @@ class Cluster:
     def state(self, node_id):
         return next((node for node in ray.nodes() if node["NodeID"] == node_id), None)
 
-    def await_nodes(self, count, seconds=15):
+    def await_nodes(self, count, seconds=PATIENCE_S):
         assert eventually(lambda: sum(node["Alive"] for node in ray.nodes()) == count, seconds), (
             ray.nodes()
         )
 
-    def await_idle(self, seconds=15):
+    def await_idle(self, seconds=PATIENCE_S):
         """Waits until all resources that the nodes offer are free again."""
 
         def idle():
@@ -198,7 +198,7 @@ def world(sockets_go=True):
         yield shell
         ray.shutdown()
         shell.run("stop")
-        left = eventually(lambda: not shell.processes(), 10) or shell.processes()
+        left = eventually(lambda: not shell.processes()) or shell.processes()
         assert left is True, f"left behind: {left}"
         sockets = list(shell.root.glob("session_2*/sockets/*"))
         assert not sockets or not sockets_go, f"left behind: {sockets}"

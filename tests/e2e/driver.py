@@ -66,7 +66,7 @@ class Driver:
             self.run("counter = Counter.options(num_cpus=0).remote()")
             self.calls = 0
 
-    def run(self, code, timeout=30):
+    def run(self, code, timeout=180):
         """Runs code in the driver. Returns the value of an expression, or None after statements."""
         self.process.stdin.write(json.dumps(code).encode() + b"\n")
         self.process.stdin.flush()
@@ -92,7 +92,7 @@ class Driver:
         answer, _, self.received = self.received.split(b"\x00", 1)[1].partition(b"\n")
         return answer
 
-    def raises(self, code, kind, timeout=30):
+    def raises(self, code, kind, timeout=180):
         """Checks that the code raises an exception of this class, and returns its text."""
         try:
             value = self.run(code, timeout)
@@ -104,10 +104,10 @@ class Driver:
     def works(self):
         """Checks that the driver's cluster runs a task, moves a large result through shared memory,
         and calls an actor that has kept its state."""
-        assert self.run("ray.get(echo.remote('here'), timeout=20)") == "here"
-        assert self.run("int(ray.get(ones.remote(300_000), timeout=20).sum())") == 300_000
+        assert self.run("ray.get(echo.remote('here'), timeout=180)") == "here"
+        assert self.run("int(ray.get(ones.remote(300_000), timeout=180).sum())") == 300_000
         self.calls += 1
-        assert self.run("ray.get(counter.add.remote(), timeout=20)") == self.calls
+        assert self.run("ray.get(counter.add.remote(), timeout=180)") == self.calls
         return True
 
     def said(self):

@@ -101,7 +101,7 @@ class Hosts:
             (self.node, ("dport", "=", f":{PORT}")),
             (self.head, ("sport", "=", f":{PORT}", "and", "dst", NODE)),
         ):
-            assert self.on(host, "ss", "-K", *ends).wait(timeout=20) == 0
+            assert self.on(host, "ss", "-K", *ends).wait(timeout=120) == 0
 
     @contextlib.contextmanager
     def unplugged(self):

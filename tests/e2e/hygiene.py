@@ -105,7 +105,7 @@ def cycles(count, tolerance=TOLERANCE):
             if number == max(1, min(WARM_CYCLES, count // 2)) - 1:
                 first = settled_memory()
         end = settled_memory()
-        left = eventually(lambda: not leftovers(root, before), 10) or leftovers(root, before)
+        left = eventually(lambda: not leftovers(root, before)) or leftovers(root, before)
         sessions = list(pathlib.Path(root).glob("session_2*"))
         extra = {path.name for session in sessions for path in session.iterdir()} - SESSION_FILES
         print(

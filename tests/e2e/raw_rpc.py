@@ -97,7 +97,7 @@ def hello(token="", version=VERSION, role="client", cluster=b"", **fields):
     return frame(HELLO, message)
 
 
-def open_socket(listener, timeout=10):
+def open_socket(listener, timeout=120):
     """Connects to `listener`: (host, port), or the path of a Unix socket."""
     if isinstance(listener, tuple):
         return socket.create_connection(listener, timeout=timeout)

@@ -35,7 +35,7 @@ import os
 v = {}
 def node(k, children, size): return {"k": k, "children": list(children), "pad": np.full(size, k % 251, dtype=np.uint8)}
 def deep(ref, depth=0):
-    value = ray.get(ref, timeout=30)
+    value = ray.get(ref, timeout=120)
     assert (value["pad"] == value["k"] % 251).all()
     for child in value["children"]: deep(child, depth + 1)
     return value["k"]
@@ -143,7 +143,7 @@ class Graphs:
         k, children = self.k(), self.some(process.own, 2)
         refs = ", ".join(f"v[{c.k}]" for c in children)
         if self.attempt(
-            f"v[{k}] = ray.get(make_inside.remote({k}, [{refs}], {self.rng.choice(SIZES)}), timeout=30)[0]",
+            f"v[{k}] = ray.get(make_inside.remote({k}, [{refs}], {self.rng.choice(SIZES)}), timeout=120)[0]",
             process,
             children,
         ):
@@ -157,7 +157,7 @@ class Graphs:
                 self.attempt(f"assert deep(v[{one.k}]) == {one.k}", process, [one])
             else:
                 self.attempt(
-                    f"assert ray.get(deep_there.remote([v[{one.k}]]), timeout=30) == [{one.k}]",
+                    f"assert ray.get(deep_there.remote([v[{one.k}]]), timeout=120) == [{one.k}]",
                     process,
                     [one],
                 )
@@ -165,14 +165,14 @@ class Graphs:
     def lend(self, process):
         one = self.any(process.own)
         if one and process.holder_alive:
-            process.run(f"ray.get(holder.hold.remote({one.k}, [v[{one.k}]]), timeout=30)")
+            process.run(f"ray.get(holder.hold.remote({one.k}, [v[{one.k}]]), timeout=120)")
             process.actors[one.k] = one
 
     def actor_puts(self, process):
         if process.holder_alive:
             k, child = self.k(), self.any(process.actors)
             process.run(
-                f"ray.get(holder.put.remote({k}, {child.k if child else 0}, {self.rng.choice(SIZES)}), timeout=30)"
+                f"ray.get(holder.put.remote({k}, {child.k if child else 0}, {self.rng.choice(SIZES)}), timeout=120)"
             )
             process.actors[k] = Object(
                 k, {f"actor of {process.name}"} | (child.owners if child else set())
@@ -184,7 +184,7 @@ class Graphs:
             one
             and process.holder_alive
             and self.attempt(
-                f"v[{one.k}] = ray.get(holder.lend.remote({one.k}), timeout=30)[0]", process, [one]
+                f"v[{one.k}] = ray.get(holder.lend.remote({one.k}), timeout=120)[0]", process, [one]
             )
         ):
             process.own[one.k] = one
@@ -193,20 +193,20 @@ class Graphs:
         one = self.any(process.actors)
         if one and process.holder_alive:
             self.attempt(
-                f"assert ray.get(holder.deep.remote({one.k}), timeout=30) == {one.k}",
+                f"assert ray.get(holder.deep.remote({one.k}), timeout=120) == {one.k}",
                 process,
                 [one],
             )
 
     def give(self, process):
         if one := self.any(process.own):
-            process.run(f"ray.get(exchange.hold.remote({one.k}, [v[{one.k}]]), timeout=30)")
+            process.run(f"ray.get(exchange.hold.remote({one.k}, [v[{one.k}]]), timeout=120)")
             self.exchanged[one.k] = one
 
     def receive(self, process):
         if one := self.any(self.exchanged):
             if self.attempt(
-                f"v[{one.k}] = ray.get(exchange.lend.remote({one.k}), timeout=30)[0]",
+                f"v[{one.k}] = ray.get(exchange.lend.remote({one.k}), timeout=120)[0]",
                 process,
                 [one],
             ):
@@ -220,12 +220,12 @@ class Graphs:
     def actor_drops(self, process):
         one = self.any(process.actors)
         if one and process.holder_alive:
-            process.run(f"ray.get(holder.drop.remote({one.k}), timeout=30)")
+            process.run(f"ray.get(holder.drop.remote({one.k}), timeout=120)")
             del process.actors[one.k]
 
     def exchange_drops(self, process):
         if one := self.any(self.exchanged):
-            process.run(f"ray.get(exchange.drop.remote({one.k}), timeout=30)")
+            process.run(f"ray.get(exchange.drop.remote({one.k}), timeout=120)")
             del self.exchanged[one.k]
 
     # ---- kills
@@ -233,12 +233,12 @@ class Graphs:
     def kill_worker(self, process):
         refs = ", ".join(f"v[{c.k}]" for c in self.some(process.own, 3))
         self.killed.add("workers")
-        process.run(f"lost = die.remote([{refs}]); ray.wait([lost], timeout=30); del lost")
+        process.run(f"lost = die.remote([{refs}]); ray.wait([lost], timeout=120); del lost")
 
     def kill_actor(self, process):
         if process.holder_alive:
             self.killed.add(f"actor of {process.name}")
-            process.run("os.kill(ray.get(holder.pid.remote(), timeout=30), 9)")
+            process.run("os.kill(ray.get(holder.pid.remote(), timeout=120), 9)")
             process.holder_alive, process.actors = False, {}
 
     def kill_driver(self, process):
@@ -324,7 +324,7 @@ def main():
 
         def empty():
             count = lambda: parse(line.ask("ObjectStoreService.GetStats")).get(3, 0)
-            assert eventually(lambda: count() == 0, 20), f"{count()} objects are left"
+            assert eventually(lambda: count() == 0), f"{count()} objects are left"
 
         for seed in range(arguments.first, arguments.first + arguments.seeds):
             run(seed, running, arguments.drivers, arguments.steps, empty)

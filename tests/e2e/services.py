@@ -12,6 +12,7 @@ import threading
 import time
 
 from shell import BIN, REPO
+from waiting import PATIENCE_S
 
 RENDERED = REPO / "build" / "systemd"
 HEAD, STORE, NODE = "ray-head", "ray-object-store", "ray-node-manager"
@@ -85,7 +86,7 @@ class Service:
                 self.messages += message.decode().split("\n")
                 self.news.notify()
 
-    def hear(self, wanted, seconds=60):
+    def hear(self, wanted, seconds=PATIENCE_S):
         """Waits for the next assignment that begins with `wanted`, after the one that was heard
         before."""
 
@@ -125,7 +126,7 @@ class Service:
             self.messages.remove("mark")
             return list(self.messages)
 
-    def end(self, signals=(signal.SIGTERM,), seconds=60):
+    def end(self, signals=(signal.SIGTERM,), seconds=PATIENCE_S):
         """Ends the service by these signals; returns its exit code and what it wrote."""
         for number in signals:
             self.process.send_signal(number)
@@ -133,7 +134,7 @@ class Service:
         self.finish()
         return self.process.returncode, written
 
-    def end_by_itself(self, seconds=60):
+    def end_by_itself(self, seconds=PATIENCE_S):
         return self.end((), seconds)
 
     def finish(self):

@@ -92,19 +92,19 @@ def test_the_session_directory_fills_up(shell, place):
         filled = fill(place)
         assert driver.works()
         assert (
-            driver.run("ray.get([says.remote(5000) for _ in range(4)], timeout=20)") == [5000] * 4
+            driver.run("ray.get([says.remote(5000) for _ in range(4)], timeout=120)") == [5000] * 4
         )
         for code in (
             "Counter.options(num_cpus=0, name='named').remote()",
-            "ray.get(Counter.options(num_cpus=0).remote().add.remote(), timeout=20)",
+            "ray.get(Counter.options(num_cpus=0).remote().add.remote(), timeout=120)",
         ):
             said = driver.raises(code, "RayError")
             assert "no space left" in said and str(place) in said and "Free space" in said
         assert driver.works() and driver.run("ray.cluster_resources()['CPU']") == 2.0
         filled.unlink()
         driver.run("kept = Counter.options(num_cpus=0, name='named').remote()")
-        assert driver.run("ray.get(ray.get_actor('named').add.remote(), timeout=20)") == 1
-        assert driver.run("ray.get(says.remote(3), timeout=20)") == 3 and driver.works()
+        assert driver.run("ray.get(ray.get_actor('named').add.remote(), timeout=120)") == 1
+        assert driver.run("ray.get(says.remote(3), timeout=120)") == 3 and driver.works()
 
 
 def test_failing_storage_is_no_health(shell, place):
@@ -151,7 +151,7 @@ def test_failing_storage_is_no_health(shell, place):
     # health-check still fails, although nothing has been written since.
     assert failure in shell.fails("health-check", **env)
     filled.unlink()
-    assert eventually(lambda: shell.run("health-check", **env).returncode == 0, 30)
+    assert eventually(lambda: shell.run("health-check", **env).returncode == 0)
     assert "storage is failing" not in shell.ok("status", **env) and asked("/api/healthz") == (
         200,
         "success",
@@ -178,7 +178,7 @@ def test_the_session_directory_becomes_read_only(shell, place):
         for name in ("sockets", "logs"):
             subprocess.run(["umount", "-l", session / name], check=True)
         assert driver.run(
-            "ray.get([echo.options(num_cpus=0).remote(i) for i in range(20)], timeout=20)"
+            "ray.get([echo.options(num_cpus=0).remote(i) for i in range(20)], timeout=120)"
         ) == list(range(20))
         assert driver.works()
 
@@ -193,7 +193,7 @@ def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
         filled = fill(place)
         for code in (
             "ray.put(np.ones(70_000_000, dtype=np.uint8))",
-            "ray.get(ones.remote(70_000_000), timeout=20)",
+            "ray.get(ones.remote(70_000_000), timeout=120)",
         ):
             said = driver.raises(code, "ObjectStoreFullError")
             assert (
@@ -209,7 +209,7 @@ def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
             == 70_000_000
         )
         assert (
-            driver.run("int(ray.get(ones.remote(60_000_000), timeout=20).sum())") == 60_000_000
+            driver.run("int(ray.get(ones.remote(60_000_000), timeout=120).sum())") == 60_000_000
             and driver.works()
         )
 
@@ -311,13 +311,13 @@ def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, 
         first = driver.run("ray.get([one.set.remote('first') for one in (killed, again)])")
         cluster.fill()
         driver.run("ray.kill(killed)")
-        until(lambda: driver.raises("ray.get(killed.get.remote(), timeout=30)", "RayActorError"))
+        until(lambda: driver.raises("ray.get(killed.get.remote(), timeout=120)", "RayActorError"))
         kill(first[1])
-        second = driver.run("ray.get(again.set.remote('second'), timeout=30)")
+        second = driver.run("ray.get(again.set.remote('second'), timeout=120)")
         assert second not in first
         cluster.next_head()
-        assert driver.run("ray.get(again.get.remote(), timeout=30)") == ("second", second)
-        assert driver.run("ray.get(ray.get_actor('again').get.remote(), timeout=30)")[1] == second
+        assert driver.run("ray.get(again.get.remote(), timeout=120)") == ("second", second)
+        assert driver.run("ray.get(ray.get_actor('again').get.remote(), timeout=120)")[1] == second
         # Until the node has registered, the head knows of the actor only what its disk says.
         until(
             lambda: driver.run("ray.util.list_named_actors(all_namespaces=True)"),
@@ -325,5 +325,5 @@ def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, 
         )
         driver.raises("ray.get_actor('killed')", "ValueError")
         driver.run("killed = Immortal.options(name='killed', **kept).remote()")
-        assert driver.run("ray.get(killed.set.remote(1), timeout=30)") not in (*first, second)
+        assert driver.run("ray.get(killed.set.remote(1), timeout=120)") not in (*first, second)
         assert driver.works()

@@ -122,7 +122,7 @@ def test_damaged_state(shell, file, what, damage):
             if "incarnation" in line:
                 break
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
         return process.returncode
 
     assert run_until_ready() == 0
@@ -133,7 +133,7 @@ def test_damaged_state(shell, file, what, damage):
         else before[:4096] + os.urandom(len(before) - 4096)
     )
     process = head()
-    said = process.communicate(timeout=20)[1]
+    said = process.communicate(timeout=120)[1]
     assert (
         process.returncode == 1
         and f"{what} in {state}/{file} is damaged" in said

@@ -29,7 +29,7 @@ def as_nobody(script, *words):
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
 
@@ -202,7 +202,7 @@ sys.stdin.read()
         stdout=subprocess.PIPE,
     ) as holder:
         holder.stdout.readline()
-        assert "Did not find any active Ray processes" in shell.ok("stop", timeout=20)
+        assert "Did not find any active Ray processes" in shell.ok("stop", timeout=120)
         holder.stdin.close()
 
 

@@ -34,7 +34,7 @@ class Listener:
         self.address, self.token, self.pid = address, token, pid
         self.preamble = raw.preamble(target, identity)
 
-    def connect(self, timeout=10):
+    def connect(self, timeout=120):
         return contextlib.closing(raw.open_socket(self.address, timeout))
 
     @contextlib.contextmanager

@@ -227,10 +227,10 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     page.problems = [text for text in page.problems if "worker/cpu_profile" not in text]
     picture(page, "flame")
     # The frame gets its text with an answer.
-    (frame,) = eventually(lambda: page.run("1") and page.frames, 30)
+    (frame,) = eventually(lambda: page.run("1") and page.frames)
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
     # The frame exists before its picture is drawn.
-    before = eventually(lambda: page.run(boxes, frame), 30)
+    before = eventually(lambda: page.run(boxes, frame))
     assert any("spin (" in name for name in before) and any("turn (" in name for name in before), (
         before
     )

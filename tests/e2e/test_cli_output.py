@@ -94,7 +94,7 @@ def test_following_a_job_ends_with_its_reader(shell):
     while following.stdout.readline() != b"line\n":
         assert following.poll() is None
     following.stdout.close()
-    assert following.wait(timeout=30) == -signal.SIGPIPE and following.stderr.read() == b""
+    assert following.wait(timeout=120) == -signal.SIGPIPE and following.stderr.read() == b""
     following.stderr.close()
     assert "RUNNING" in shell.ok("job", "status", "endless")
     shell.ok("job", "stop", "endless")
@@ -115,14 +115,14 @@ def test_followers_of_what_is_silent_end_with_their_reader(shell, words):
         "-c",
         "echo first; exec sleep 3600",
     )
-    assert eventually(lambda: "first" in shell.ok("job", "logs", "silent"), 30)
+    assert eventually(lambda: "first" in shell.ok("job", "logs", "silent"))
     following = subprocess.Popen(
         shell.command(*words), env=shell.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     while b"first" not in following.stdout.readline():
         assert following.poll() is None
     following.stdout.close()
-    assert following.wait(timeout=30) == -signal.SIGPIPE and following.stderr.read() == b""
+    assert following.wait(timeout=120) == -signal.SIGPIPE and following.stderr.read() == b""
     following.stderr.close()
     shell.ok("job", "stop", "silent")
 

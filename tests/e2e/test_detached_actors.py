@@ -81,7 +81,7 @@ def driver(running, prelude=True):
 
 
 def settles(running):
-    return eventually(lambda: sum(objects(running)) == 0, 30) or objects(running)
+    return eventually(lambda: sum(objects(running)) == 0) or objects(running)
 
 
 def test_what_is_its_own_stays_until_it_drops_it(world):
@@ -123,7 +123,7 @@ def test_it_all_ends_with_the_actor(world, how):
     second.run(how)
     assert settles(world) is True
     second.close()
-    assert eventually(lambda: not workers(world), 20) or workers(world) == []
+    assert eventually(lambda: not workers(world)) or workers(world) == []
 
 
 def test_after_a_restart_of_the_head_and_of_the_actor(world):

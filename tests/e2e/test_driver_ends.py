@@ -55,12 +55,12 @@ def test_a_driver_that_ends_leaves_nothing_on_any_node(how):
         driver.send_signal(how)
         driver.communicate(timeout=60)
         assert driver.returncode != 0
-        c.await_idle(60)
+        c.await_idle()
         workers = busy - before - {driver.pid}
-        assert eventually(lambda: not [pid for pid in workers if alive(pid)], 60), "its workers end"
+        assert eventually(lambda: not [pid for pid in workers if alive(pid)]), "its workers end"
         # The stores are free, too: each takes an object that nearly fills it.
         fill = ray.remote(scheduling_strategy="SPREAD")(lambda: bytearray(80_000_000))
-        assert len(ray.get(fill.remote(), timeout=20)) == 80_000_000
+        assert len(ray.get(fill.remote(), timeout=120)) == 80_000_000
         assert len(ray.put(bytearray(1_000_000)).hex()) > 0
 
 
@@ -79,7 +79,7 @@ def test_a_private_cluster_ends_with_its_driver(how):
         assert len(shell.processes()) >= 8
         driver.send_signal(how)
         driver.wait(timeout=60)
-        assert eventually(lambda: not shell.processes(), 60), shell.processes()
+        assert eventually(lambda: not shell.processes()), shell.processes()
         driver.stdout.close()
 
 
@@ -139,9 +139,9 @@ def test_ctrl_c_in_get_at_any_moment():
                     interrupted += 1
                 timer.join()
                 if i % 10 == 0:
-                    assert ray.get(refs, timeout=30) == [0.01] * 10 + [0.2]
+                    assert ray.get(refs, timeout=120) == [0.01] * 10 + [0.2]
                 del refs
-            print("interrupted", interrupted, ray.get(nap.remote(0), timeout=30))
+            print("interrupted", interrupted, ray.get(nap.remote(0), timeout=120))
         """)
         said = driver.communicate(timeout=120)[0]
         assert driver.returncode == 0 and "interrupted 40 0" in said, said
@@ -150,7 +150,7 @@ def test_ctrl_c_in_get_at_any_moment():
             await_line(driver, "ready")
             time.sleep(delay)
             driver.send_signal(signal.SIGINT)
-            said = driver.communicate(timeout=20)[0]
+            said = driver.communicate(timeout=120)[0]
             assert driver.returncode != 0 and "KeyboardInterrupt" in said, said
         c.await_idle()
 
@@ -164,8 +164,8 @@ def test_stop_during_load_leaves_nothing():
             await_line(driver, "ready")
         c.shell.ok("stop")
         for driver in drivers:
-            said = driver.communicate(timeout=20)[0]
+            said = driver.communicate(timeout=120)[0]
             assert driver.returncode != 0, said
-        assert eventually(lambda: not c.processes(), 60), c.processes()
+        assert eventually(lambda: not c.processes()), c.processes()
         assert not list(c.shell.root.glob("session_2*/sockets/*"))
         assert shared_memory() <= shared

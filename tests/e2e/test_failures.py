@@ -81,7 +81,7 @@ class Counter:
 def answer(counter):
     """Returns what add() returns; None while the actor cannot be reached."""
     try:
-        return ray.get(counter.add.remote(), timeout=20)
+        return ray.get(counter.add.remote(), timeout=120)
     except exceptions.ActorUnavailableError:
         return None
 
@@ -89,9 +89,9 @@ def answer(counter):
 def test_a_killed_workers_task_is_retried(tmp_path):
     with cluster() as c:
         # Four attempts are what the default of 3 retries allows.
-        assert ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4
+        assert ray.get(die_until.remote(tmp_path / "default", 4), timeout=120) == 4
         with pytest.raises(exceptions.WorkerCrashedError):
-            ray.get(die_until.remote(tmp_path / "one too many", 5), timeout=30)
+            ray.get(die_until.remote(tmp_path / "one too many", 5), timeout=120)
         assert (tmp_path / "one too many").stat().st_size == 4
         assert (
             ray.get(die_until.options(max_retries=-1).remote(tmp_path / "endless", 8), timeout=60)
@@ -103,7 +103,7 @@ def test_a_killed_workers_task_is_retried(tmp_path):
 def test_without_retries_the_error_names_the_signal(tmp_path):
     with cluster() as c:
         with pytest.raises(exceptions.WorkerCrashedError) as caught:
-            ray.get(die_until.options(max_retries=0).remote(tmp_path / "once", 2), timeout=20)
+            ray.get(die_until.options(max_retries=0).remote(tmp_path / "once", 2), timeout=120)
         assert (
             "signal 9 (SIGKILL)" in str(caught.value)
             and "die_until" in str(caught.value)
@@ -122,8 +122,8 @@ def test_tasks_behind_a_killed_one_are_not_charged(tmp_path):
         killer = die_until.options(max_retries=0).remote(tmp_path / "k", 2)
         refs = [short.remote(i) for i in range(200)]
         with pytest.raises(exceptions.WorkerCrashedError):
-            ray.get(killer, timeout=20)
-        assert ray.get(refs, timeout=20) == list(range(200))
+            ray.get(killer, timeout=120)
+        assert ray.get(refs, timeout=120) == list(range(200))
         c.await_idle()
 
 
@@ -132,15 +132,15 @@ def test_an_actor_is_restarted_as_often_as_it_may_be(tmp_path):
         counter = Counter.options(max_restarts=2).remote()
         for begun in (tmp_path / "first", tmp_path / "second"):
             # Calls between the death and the restart fail, too, because they may not be repeated.
-            assert eventually(lambda: answer(counter), 20) == 1
-            assert ray.get(counter.add.remote(), timeout=20) == 2
+            assert eventually(lambda: answer(counter)) == 1
+            assert ray.get(counter.add.remote(), timeout=120) == 2
             pid = ray.get(counter.pid.remote())
             waiting = counter.wait.remote(begun)
             wait_for(begun)
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(exceptions.ActorUnavailableError):
-                ray.get(waiting, timeout=20)
-        assert eventually(lambda: answer(counter), 20) == 1
+                ray.get(waiting, timeout=120)
+        assert eventually(lambda: answer(counter)) == 1
         os.kill(ray.get(counter.pid.remote()), signal.SIGKILL)
         with pytest.raises(exceptions.ActorDiedError) as caught:
             eventually(lambda: answer(counter) is None and False, 20)
@@ -151,15 +151,15 @@ def test_an_actor_is_restarted_as_often_as_it_may_be(tmp_path):
 def test_actor_calls_run_again_as_often_as_they_may(tmp_path):
     with cluster() as c:
         counter = Counter.options(max_restarts=-1, max_task_retries=1).remote()
-        assert ray.get(counter.die_until.remote(tmp_path / "calls", 2), timeout=30) == 2
+        assert ray.get(counter.die_until.remote(tmp_path / "calls", 2), timeout=120) == 2
         with pytest.raises(exceptions.RayActorError):
-            ray.get(counter.die_until.remote(tmp_path / "too many", 3), timeout=30)
+            ray.get(counter.die_until.remote(tmp_path / "too many", 3), timeout=120)
         assert (tmp_path / "too many").stat().st_size == 2
         # Calls behind the killing one are not lost, and keep their order.
         killing = counter.die_until.remote(tmp_path / "in order", 2)
         counts = [counter.add.remote() for _ in range(50)]
-        assert ray.get(killing, timeout=30) == 2
-        assert ray.get(counts, timeout=30) == list(range(1, 51))
+        assert ray.get(killing, timeout=120) == 2
+        assert ray.get(counts, timeout=120) == list(range(1, 51))
         del counter, killing, counts
         c.await_idle()
 
@@ -175,7 +175,7 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
         c.await_nodes(2)
         only_there = ray.remote(resources={"there": 0.1})(lambda: bytearray(b"x" * 3_000_000))
         lost = only_there.remote()
-        ray.wait([lost], fetch_local=False, timeout=20)
+        ray.wait([lost], fetch_local=False, timeout=120)
         survivor = Counter.options(max_restarts=1, resources={}).remote()
         stuck = Counter.options(max_restarts=0, resources={"there": 0.1}).remote()
         ray.get([survivor.add.remote(), stuck.add.remote()])
@@ -186,19 +186,19 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
 
         begin = time.monotonic()
         c.kill(session, program)
-        assert eventually(lambda: not c.state(node)["Alive"], 60), c.state(node)
+        assert eventually(lambda: not c.state(node)["Alive"]), c.state(node)
         took = time.monotonic() - begin
         touch(gate)
-        assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, (
+        assert set(ray.get(spread, timeout=120)) == {c.node_id(c.head_node)}, (
             "tasks of the lost node ran elsewhere"
         )
         with pytest.raises(exceptions.ObjectLostError) as caught:
-            ray.get(lost, timeout=20)
+            ray.get(lost, timeout=120)
         assert lost.hex() in str(caught.value) and "node" in str(caught.value)
         with pytest.raises(exceptions.ActorDiedError) as caught:
-            ray.get(stuck.add.remote(), timeout=20)
+            ray.get(stuck.add.remote(), timeout=120)
         assert "node" in str(caught.value)
-        ray.get(survivor.add.remote(), timeout=20)
+        ray.get(survivor.add.remote(), timeout=120)
 
         gone = c.state(node)
         assert (
@@ -216,7 +216,7 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
         # Nothing of the lost node lives on: workers end with their node-manager, and each of the
         # node's two daemons ends with the other one.
         pids = [process["pid"] for process in c.records()[session]["processes"]]
-        assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [
+        assert eventually(lambda: not any(alive(pid) for pid in pids)), [
             (pid, alive(pid)) for pid in pids
         ]
         print(f"{program}: noticed after {took:.2f} s")
@@ -258,15 +258,15 @@ def test_a_killed_head_comes_back_and_the_program_went_on(tmp_path):
 
         c.kill(c.head_node, "ray-head")
         # During the outage tasks and calls go on as before.
-        assert ray.get([whoami.remote() for _ in range(200)], timeout=20)
-        assert ray.get([local.add.remote(), there.add.remote()], timeout=20) == [2, 2]
+        assert ray.get([whoami.remote() for _ in range(200)], timeout=120)
+        assert ray.get([local.add.remote(), there.add.remote()], timeout=120) == [2, 2]
         big = ray.put(bytearray(2_000_000))
-        assert ray.get(size_of.remote(big), timeout=20) == 2_000_000
+        assert ray.get(size_of.remote(big), timeout=120) == 2_000_000
 
         out = c.shell.run("start", "--head", f"--port={c.port}")
         assert out.returncode == 0 and "started again" in out.stderr, (out.stdout, out.stderr)
         touch(gate)
-        assert len(ray.get(slow, timeout=20)) == 2
+        assert len(ray.get(slow, timeout=120)) == 2
         c.await_nodes(2)
         # The new head knows everything that the old one knew, and the actors have not noticed.
         assert _raylet.kv_get("tests", "key") == b"value"
@@ -274,20 +274,20 @@ def test_a_killed_head_comes_back_and_the_program_went_on(tmp_path):
             lambda: "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper(), 20
         )
         assert "submitted before" in c.shell.ok("job", "logs", "before", **environment)
-        assert ray.get(ray.get_actor("local", namespace="n").add.remote(), timeout=20) == 3
-        assert ray.get(ray.get_actor("there", namespace="n").add.remote(), timeout=20) == 3
+        assert ray.get(ray.get_actor("local", namespace="n").add.remote(), timeout=120) == 3
+        assert ray.get(ray.get_actor("there", namespace="n").add.remote(), timeout=120) == 3
         kept = ray.get_actor("kept", namespace="n")
         os.kill(ray.get(kept.pid.remote()), signal.SIGKILL)
-        assert eventually(lambda: answer(kept), 20) == 1, "the head restarts actors again"
+        assert eventually(lambda: answer(kept)) == 1, "the head restarts actors again"
         assert ray.get_runtime_context().get_job_id() == job
         fresh = Counter.options(name="fresh", namespace="n").remote()
-        assert ray.get(fresh.add.remote(), timeout=20) == 1
+        assert ray.get(fresh.add.remote(), timeout=120) == 1
         other = c.program("""
             import ray
             ray.init(namespace="n")
-            print("job", ray.get_runtime_context().get_job_id(), ray.get(ray.get_actor("kept").add.remote(), timeout=20))
+            print("job", ray.get_runtime_context().get_job_id(), ray.get(ray.get_actor("kept").add.remote(), timeout=120))
         """)
-        said = other.communicate(timeout=40)[0]
+        said = other.communicate(timeout=120)[0]
         assert other.returncode == 0 and "job" in said and f"job {job}" not in said, said
         ray.kill(kept)
         del local, there, keeper, fresh, kept, big
@@ -300,9 +300,9 @@ def test_a_private_cluster_survives_without_its_head():
         counter = Counter.remote()
         assert ray.get(counter.add.remote()) == 1
         os.kill(daemon(shell, "ray-head"), signal.SIGKILL)
-        assert len(ray.get([where.remote(0.001) for _ in range(200)], timeout=20)) == 200
-        assert ray.get(counter.add.remote(), timeout=20) == 2
-        assert ray.get(size_of.remote(ray.put(bytearray(1_000_000))), timeout=20) == 1_000_000
+        assert len(ray.get([where.remote(0.001) for _ in range(200)], timeout=120)) == 200
+        assert ray.get(counter.add.remote(), timeout=120) == 2
+        assert ray.get(size_of.remote(ray.put(bytearray(1_000_000))), timeout=120) == 1_000_000
 
 
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
@@ -319,17 +319,17 @@ def test_a_driver_without_its_node_gets_clear_errors(program, tmp_path):
         os.kill(daemon(shell, program), signal.SIGKILL)
         for ref in [*queued, running]:
             with pytest.raises(exceptions.RayError) as caught:
-                ray.get(ref, timeout=20)
+                ray.get(ref, timeout=120)
             assert isinstance(
                 caught.value, exceptions.LocalRayletDiedError
             ) and "node-manager is lost" in str(caught.value), repr(caught.value)
         with pytest.raises(exceptions.RayActorError):
-            ray.get(calling, timeout=20)
+            ray.get(calling, timeout=120)
         with pytest.raises(exceptions.LocalRayletDiedError):
-            ray.get(where.remote(), timeout=20)
+            ray.get(where.remote(), timeout=120)
         with pytest.raises(exceptions.RayActorError):
-            ray.get(counter.add.remote(), timeout=20)
-        assert ray.get(stored, timeout=20).sum() == 1_000_000, "what is mapped stays readable"
+            ray.get(counter.add.remote(), timeout=120)
+        assert ray.get(stored, timeout=120).sum() == 1_000_000, "what is mapped stays readable"
 
 
 def daemon(shell, name):
@@ -348,11 +348,11 @@ def test_a_head_that_dies_again_and_again():
         for _ in range(5):
             refs = [where.remote(0.01) for _ in range(50)]
             c.kill(c.head_node, "ray-head")
-            assert len(ray.get(refs, timeout=20)) == 50
+            assert len(ray.get(refs, timeout=120)) == 50
             c.shell.ok("start", "--head", f"--port={c.port}")
             total += 1
-            assert ray.get(counter.add.remote(), timeout=20) == total
-            assert ray.get(ray.get_actor("c").add.remote(), timeout=20) == total + 1
+            assert ray.get(counter.add.remote(), timeout=120) == total
+            assert ray.get(ray.get_actor("c").add.remote(), timeout=120) == total + 1
             total += 1
         c.await_nodes(1)
 
@@ -402,8 +402,8 @@ def test_what_waits_behind_a_blocked_task_is_taken_back():
         slow = where.remote(1.5)
         waits = blocked.remote([slow])
         refs = [quick.remote(i) for i in range(100)]
-        assert ray.get(refs, timeout=20) == list(range(100))
-        assert ray.get(waits, timeout=20)
+        assert ray.get(refs, timeout=120) == list(range(100))
+        assert ray.get(waits, timeout=120)
         c.await_idle()
 
 
@@ -426,16 +426,16 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
 
         for i in range(6):
             ref = make.remote(i)
-            array = ray.get(ref, timeout=30)
+            array = ray.get(ref, timeout=120)
             assert (
                 array.shape == (7_500_000,)
                 and array[0] == array[-1] == i
                 and not array.flags.writeable
             )
             del array
-            assert ray.get(total.remote(ref), timeout=30) == 7_500_000 * i
+            assert ray.get(total.remote(ref), timeout=120) == 7_500_000 * i
             assert (
-                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30)
+                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=120)
                 == 7_500_000 * i
             )
             del ref
@@ -443,7 +443,7 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
         for i in range(6):
             ref = ray.put(numpy.full(7_500_000, i, dtype=numpy.float64))
             assert (
-                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=30)
+                ray.get(total.options(resources={"there": 1}).remote(ref), timeout=120)
                 == 7_500_000 * i
             )
             del ref

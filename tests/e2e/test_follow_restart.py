@@ -146,7 +146,7 @@ def test_logs_go_on_where_they_were(restarting):
             assert heard(process, 300) == list(range(101, 301)), name
             assert process.poll() is None, name
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == -signal.SIGINT and process.stderr.read() == "", name
+            assert process.wait(timeout=120) == -signal.SIGINT and process.stderr.read() == "", name
 
 
 def test_jobs_go_on_where_they_were(restarting):
@@ -243,7 +243,7 @@ def test_how_the_waiting_ends(restarting):
         for process in interrupted:
             assert process.stderr.readline().startswith("Lost the head at")
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == -signal.SIGINT and process.stderr.read() == ""
+            assert process.wait(timeout=120) == -signal.SIGINT and process.stderr.read() == ""
         ray.shutdown()
         c.shell.ok("stop")
         for session in c.shell.root.glob("session_2*"):

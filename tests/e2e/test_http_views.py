@@ -128,7 +128,7 @@ def test_the_trace_is_filtered_as_asked(seen):
         assert status == 200
         return headers, json.loads(body)
 
-    assert eventually(lambda: any(event["name"] == "where" for event in trace()[1]), 30)
+    assert eventually(lambda: any(event["name"] == "where" for event in trace()[1]))
     headers, events = trace(download="1")
     assert headers["Content-Disposition"].startswith('attachment; filename="timeline-None-')
     [call] = [event for event in events if event.get("cat") == "task::Kept.where"]

@@ -188,7 +188,7 @@ def test_followers_see_each_line_once(c, tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert eventually(lambda: pieces(c, job), 30)
+    assert eventually(lambda: pieces(c, job))
     there = {**env, "RAY_ADDRESS": "http://" + c.web.address}
     endless = [
         ["logs", "job", job, "-f", "--tail=-1", "--interval=0.02"],
@@ -314,11 +314,11 @@ def test_the_head_is_away_meanwhile(tmp_path):
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert eventually(lambda: sum(pieces(c, "long").values()) > len(lines_to(300)), 30)
+        assert eventually(lambda: sum(pieces(c, "long").values()) > len(lines_to(300)))
         c.kill(c.head_node, "ray-head")
         go.touch()
         whole = lines_to(300) + lines_to(301)
-        assert eventually(lambda: sum(pieces(c, "long").values()) > len(whole), 30), (
+        assert eventually(lambda: sum(pieces(c, "long").values()) > len(whole)), (
             "it is written without the head"
         )
         c.shell.ok("start", "--head", f"--port={c.port}")
@@ -341,17 +341,17 @@ def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
             f"sh -c 'trap \"\" HUP TERM; echo $$ > {child}; exec sleep 600'; true",
             entrypoint_resources={"other": 1},
         )
-        assert eventually(lambda: child.exists() and child.read_text().strip(), 30)
+        assert eventually(lambda: child.exists() and child.read_text().strip())
         c.kill(other, "ray-node-manager")
         assert c.web.ended(job)["status"] == "FAILED"
-        assert eventually(lambda: not alive(int(child.read_text())), 30)
+        assert eventually(lambda: not alive(int(child.read_text())))
 
 
 def test_a_node_that_ends_while_it_is_asked_is_not_a_job_without_output():
     with rotating() as c:
         other = c.join(resources={"other": 1})
         job = c.web.submit("echo some output; exec sleep 600", entrypoint_resources={"other": 1})
-        assert eventually(lambda: "some output" in c.shell.ok("job", "logs", job), 30)
+        assert eventually(lambda: "some output" in c.shell.ok("job", "logs", job))
         manager = c.pid(other, "ray-node-manager")
         with stopped(manager):
             asks = subprocess.Popen(
@@ -363,7 +363,7 @@ def test_a_node_that_ends_while_it_is_asked_is_not_a_job_without_output():
             )
             stat = pathlib.Path(f"/proc/{asks.pid}/stat")
             # Once the command sleeps, it waits for the answer.
-            assert eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", 30)
+            assert eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S")
             c.kill(other, "ray-node-manager")
             out, errors = asks.communicate(timeout=60)
         assert asks.returncode == 1 and "the output of job" in errors and not out

@@ -322,7 +322,7 @@ def test_a_job_survives_its_client_and_the_head(tmp_path):
         c.kill(c.head_node, "ray-head")
         c.shell.ok("start", "--head", f"--port={c.port}")
         again = Web(c.shell, c.address)
-        assert eventually(lambda: again.json("GET", "/api/jobs/long")["status"] == "RUNNING", 30)
+        assert eventually(lambda: again.json("GET", "/api/jobs/long")["status"] == "RUNNING")
         assert (
             again.json("GET", f"/api/jobs/{ended}")["status"] == "SUCCEEDED"
             and "done before\n" in again.json("GET", f"/api/jobs/{ended}/logs")["logs"]

@@ -184,7 +184,7 @@ def test_drivers_hear_of_a_lost_head_and_their_errors_name_it():
         node_manager = c.pid(c.head_node, "ray-node-manager")
         program.stdin.write("\n")
         program.stdin.flush()
-        assert eventually(lambda: not alive(node_manager), 30)
+        assert eventually(lambda: not alive(node_manager))
         out = program.communicate("\n", timeout=60)[0]
         actor, task = (
             next(line for line in out.splitlines() if line.startswith(what))

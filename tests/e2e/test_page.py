@@ -10,7 +10,7 @@ from cluster import cluster
 
 
 def get(address, path, **headers):
-    connection = http.client.HTTPConnection(address, timeout=20)
+    connection = http.client.HTTPConnection(address, timeout=120)
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()

@@ -65,7 +65,7 @@ class Scrape:
 
 
 def get(address, path, token=None):
-    connection = http.client.HTTPConnection(address, timeout=30)
+    connection = http.client.HTTPConnection(address, timeout=120)
     try:
         connection.request(
             "GET", path, headers={"Authorization": f"Bearer {token}"} if token else {}
@@ -235,7 +235,7 @@ def test_the_head_tells_of_tasks_actors_and_jobs(seen):
         finished = sum(value for _, value in found.of("ray_tasks", **ended))
         return finished == 5 and found.value("ray_tasks_failed_total") >= 1
 
-    assert eventually(told, 20)
+    assert eventually(told)
     found = scrape(seen, seen.api.address)
     assert found.value("ray_tasks", **ended) == 5
     assert found.value("ray_tasks", Name="fail", State="FAILED") == 1
@@ -285,7 +285,7 @@ def test_prometheus_is_told_of_nodes_that_come_and_go(seen):
         )
     )
     seen.kill(third, "ray-node-manager")
-    assert eventually(lambda: told() == wanted, 20)
+    assert eventually(lambda: told() == wanted)
     assert json.loads((pathlib.Path(seen.head_node).parent / file.name).read_text())[0]["targets"]
 
 

@@ -42,7 +42,7 @@ def test_a_refusal_from_before_the_sign_in_does_not_ask_again(tmp_path):
             tab.type(api.token)
             return tab.run("document.querySelector('#token').value") == api.token
 
-        assert eventually(typed, 30)
+        assert eventually(typed)
         tab.press_enter()
         tab.until("!document.querySelector('#login').open")
         tab.run("window.release()")

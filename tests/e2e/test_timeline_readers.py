@@ -29,7 +29,7 @@ def busy():
             return number
 
         assert len(ray.get([counted.remote(number) for number in range(TASKS)])) == TASKS
-        assert eventually(lambda: cluster.api.rows("tasks", limit=1)["total"] >= TASKS, 30)
+        assert eventually(lambda: cluster.api.rows("tasks", limit=1)["total"] >= TASKS)
         yield cluster
 
 

@@ -145,7 +145,7 @@ def test_a_program_across_nodes(running):
 def test_what_goes_over_the_wire_is_no_plain_text(running):
     """To a peer that begins in plain text the answer is plain text, too: it says what to do, and
     nothing else."""
-    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=120) as plain:
         plain.sendall(b"RAY1 self".ljust(79) + b"\n" + b"\0" * 24)
         assert b"this cluster speaks TLS" in plain.recv(4096) and plain.recv(4096) == b""
 
@@ -264,7 +264,7 @@ def ask(running, path, context=None, address=None, token=None):
     given."""
     context = context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"])
     connection = http.client.HTTPSConnection(
-        address or running_dashboard(running.shell, running.address), timeout=30, context=context
+        address or running_dashboard(running.shell, running.address), timeout=120, context=context
     )
     try:
         connection.request(

@@ -247,7 +247,7 @@ def test_a_program_runs_without_path_and_pythonpath(environment, shell):
         where[2] + "+rt."
     )
     # A program may end before its cluster has ended.
-    assert eventually(lambda: not shell.processes(), 30), shell.processes()
+    assert eventually(lambda: not shell.processes()), shell.processes()
 
 
 def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, shell):

@@ -234,7 +234,7 @@ def test_constructor_failure():
 
     bad = Bad.remote()
     with pytest.raises(ActorDiedError, match="no start") as error:
-        ray.get(bad.method.remote(), timeout=30)
+        ray.get(bad.method.remote(), timeout=120)
     assert error.value.actor_init_failed
 
 
@@ -243,7 +243,7 @@ def test_an_actor_is_restarted_as_often_as_it_may_be():
     assert ray.get([counter.add.remote() for _ in range(3)]) == [1, 2, 3]
     first = ray.get(counter.pid.remote())
     os.kill(first, 9)
-    assert ray.get(counter.pid.remote(), timeout=30) != first
+    assert ray.get(counter.pid.remote(), timeout=120) != first
     assert ray.get(counter.add.remote()) == 1
     os.kill(ray.get(counter.pid.remote()), 9)
     gone(counter)
@@ -252,7 +252,7 @@ def test_an_actor_is_restarted_as_often_as_it_may_be():
 def test_death_without_restarts():
     counter = Counter.remote()
     with pytest.raises(RayActorError):
-        ray.get(counter.die.remote(), timeout=30)
+        ray.get(counter.die.remote(), timeout=120)
     assert "3" in str(gone(counter))
 
 

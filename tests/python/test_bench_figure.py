@@ -37,7 +37,7 @@ def draw(directory, results):
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
 
 

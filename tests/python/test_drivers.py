@@ -169,7 +169,7 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
         assert ray.get(f.remote()) == "ran"
         rayctl("stop", "--force")
         with pytest.raises(ray.exceptions.RayError, match="node-manager|node"):
-            ray.get(f.remote(), timeout=30)
+            ray.get(f.remote(), timeout=120)
         rayctl(*start)
         ray.shutdown()
         ray.init(f"127.0.0.1:{port}", log_to_driver=False)

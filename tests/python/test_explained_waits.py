@@ -83,7 +83,7 @@ def test_a_result_that_waits_for_room(full_store, capfd):
     text = shown("debug", "1x big\n    waits for room for 28.61MiB of its result")
     assert "1x put or result of a task, of worker" in text
     assert re.search(r"held by the driver of job \w+ \(pid \d+\): 57.\d+MiB in 1 objects", text)
-    assert eventually(lambda: "wait for room" in log.read() or "waits for room" in log.text, 60)
+    assert eventually(lambda: "wait for room" in log.read() or "waits for room" in log.text)
     full_store.clear()
     assert ray.get(result, timeout=PATIENCE_S)[0] == 1
     assert log.read().count("for room in the object store of node") == 1
@@ -102,7 +102,7 @@ def test_a_put_that_waits_for_room(full_store, capfd):
     assert "(create_wait_ms)" in text and "held by the driver of job" in text
     assert answer_of(lambda: get_task(result.task_id().hex())).state == "RUNNING"
     shown("status", "1 puts or results of tasks of worker")
-    assert eventually(lambda: "1 put or result of tasks waits for room" in log.read(), 60), log.text
+    assert eventually(lambda: "1 put or result of tasks waits for room" in log.read()), log.text
     full_store.clear()
     assert ray.get(ray.get(result, timeout=PATIENCE_S), timeout=PATIENCE_S)[0] == 1
 

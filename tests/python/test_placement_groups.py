@@ -99,9 +99,9 @@ def test_a_group_is_created_and_removed(make):
 
 def test_ready_gives_the_group(make):
     group = make([{"CPU": 1}])
-    found = ray.get(group.ready(), timeout=30)
+    found = ray.get(group.ready(), timeout=120)
     assert found == group and found.bundle_specs == [{"CPU": 1.0}]
-    ready, rest = ray.wait([group.ready()], timeout=30)
+    ready, rest = ray.wait([group.ready()], timeout=120)
     assert len(ready) == 1 and not rest
     assert ray.get(PlacementGroup.empty().ready()).is_empty
 
@@ -117,7 +117,7 @@ def test_a_group_that_finds_no_room_waits(make):
         ray.get(ready, timeout=0.2)
     remove_placement_group(group)
     assert second.wait(30)
-    assert ray.get(ready, timeout=30) == second
+    assert ray.get(ready, timeout=120) == second
 
 
 def test_an_infeasible_group_waits_and_says_so(make):
@@ -127,7 +127,7 @@ def test_an_infeasible_group_waits_and_says_so(make):
     ready = group.ready()
     ray.cancel(ready)
     with pytest.raises(TaskCancelledError):
-        ray.get(ready, timeout=30)
+        ray.get(ready, timeout=120)
 
 
 def test_ready_of_a_removed_group(make):
@@ -136,7 +136,7 @@ def test_ready_of_a_removed_group(make):
     remove_placement_group(group)
     for ref in (ready, group.ready()):
         with pytest.raises(TaskPlacementGroupRemoved, match="has been removed"):
-            ray.get(ref, timeout=30)
+            ray.get(ref, timeout=120)
 
 
 def test_a_wait_ends_when_the_group_is_removed(make):
@@ -253,11 +253,11 @@ def test_tasks_share_what_their_bundle_holds(make, tmp_path):
     holder = block.options(**in_group(group, 0)).remote(path)
     wait_for(path)
     waiting = ping.options(**in_group(group, 0)).remote()
-    assert ray.get(ping.options(**in_group(group, 1)).remote(), timeout=30)
-    assert ray.get(ping.options(**in_group(group)).remote(), timeout=30)
+    assert ray.get(ping.options(**in_group(group, 1)).remote(), timeout=120)
+    assert ray.get(ping.options(**in_group(group)).remote(), timeout=120)
     assert ray.wait([waiting], timeout=0.2)[0] == []
     ray.cancel(holder, force=True)
-    assert ray.get(waiting, timeout=30)
+    assert ray.get(waiting, timeout=120)
 
 
 def test_a_bundle_is_there_however_full_the_node_is(make, tmp_path):
@@ -267,10 +267,10 @@ def test_a_bundle_is_there_however_full_the_node_is(make, tmp_path):
     holder = block.options(num_cpus=3).remote(path)
     wait_for(path)
     outside = ping.remote()
-    assert ray.get(ping.options(**in_group(group)).remote(), timeout=30)
+    assert ray.get(ping.options(**in_group(group)).remote(), timeout=120)
     assert ray.wait([outside], timeout=0.2)[0] == []
     ray.cancel(holder, force=True)
-    assert ray.get(outside, timeout=30)
+    assert ray.get(outside, timeout=120)
 
 
 def test_what_a_task_in_a_group_sees(make):
@@ -290,7 +290,7 @@ def test_what_a_task_in_a_group_sees(make):
         )
 
     for capture in (None, False, True):
-        seen = ray.get(look.options(**in_group(group, 0, capture)).remote(), timeout=30)
+        seen = ray.get(look.options(**in_group(group, 0, capture)).remote(), timeout=120)
         assert seen == (
             group,
             [{"CPU": 2.0}],
@@ -325,8 +325,8 @@ def test_what_an_actor_in_a_group_sees(make):
             return get_current_placement_group()
 
     actor = Look.options(**in_group(group, 0)).remote()
-    assert ray.get(actor.look.remote(), timeout=30) == (group, group, group, {})
-    assert ray.get(actor.later.remote(), timeout=30) == group
+    assert ray.get(actor.look.remote(), timeout=120) == (group, group, group, {})
+    assert ray.get(actor.later.remote(), timeout=120) == group
 
 
 def test_a_handle_travels(make):
@@ -349,46 +349,46 @@ def test_removal_kills_tasks(make, tmp_path):
     waiting = ping.options(**in_group(group)).remote()
     remove_placement_group(group)
     with pytest.raises(WorkerCrashedError):
-        ray.get(running, timeout=30)
+        ray.get(running, timeout=120)
     with pytest.raises(TaskPlacementGroupRemoved):
-        ray.get(waiting, timeout=30)
+        ray.get(waiting, timeout=120)
     until(lambda: cpus_free() == 4)
     late = ping.options(**in_group(group)).remote()
     assert ray.wait([late], timeout=0.5)[0] == []
     ray.cancel(late)
     with pytest.raises(TaskCancelledError):
-        ray.get(late, timeout=30)
+        ray.get(late, timeout=120)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_restarts": -1}, {"lifetime": "detached"}])
 def test_removal_kills_actors(make, tmp_path, options):
     group = make([{"CPU": 1}])
     actor = Actor.options(**in_group(group), **options).remote()
-    pid = ray.get(actor.pid.remote(), timeout=30)
+    pid = ray.get(actor.pid.remote(), timeout=120)
     path = str(tmp_path / "begun")
     call = actor.block.remote(path)
     wait_for(path)
     remove_placement_group(group)
     with pytest.raises(ActorDiedError, match="placement group was removed"):
-        ray.get(call, timeout=30)
+        ray.get(call, timeout=120)
     with pytest.raises(ActorDiedError, match="placement group was removed"):
-        ray.get(actor.pid.remote(), timeout=30)
+        ray.get(actor.pid.remote(), timeout=120)
     until(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 def test_removal_ends_actors_that_wait(make):
     group = make([{"CPU": 1}])
     first = Actor.options(num_cpus=1, **in_group(group)).remote()
-    assert ray.get(first.pid.remote(), timeout=30)
+    assert ray.get(first.pid.remote(), timeout=120)
     second = Actor.options(num_cpus=1, **in_group(group)).remote()
     call = second.pid.remote()
     assert ray.wait([call], timeout=0.2)[0] == []
     remove_placement_group(group)
     with pytest.raises(ActorUnschedulableError, match="placement group.*removed"):
-        ray.get(call, timeout=30)
+        ray.get(call, timeout=120)
     late = Actor.options(**in_group(group)).remote()
     with pytest.raises(ActorUnschedulableError, match="placement group.*removed"):
-        ray.get(late.pid.remote(), timeout=30)
+        ray.get(late.pid.remote(), timeout=120)
 
 
 def test_an_actor_restarts_in_its_bundle(make):
@@ -396,11 +396,11 @@ def test_an_actor_restarts_in_its_bundle(make):
     actor = Actor.options(
         num_cpus=1, max_restarts=1, max_task_retries=-1, **in_group(group, 1)
     ).remote()
-    pid = ray.get(actor.pid.remote(), timeout=30)
+    pid = ray.get(actor.pid.remote(), timeout=120)
     os.kill(pid, 9)
     until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert ray.get(actor.pid.remote(), timeout=60) != pid
-    assert ray.get(ping.options(**in_group(group, 0)).remote(), timeout=30)
+    assert ray.get(ping.options(**in_group(group, 0)).remote(), timeout=120)
     waiting = ping.options(**in_group(group, 1)).remote()
     assert ray.wait([waiting], timeout=0.2)[0] == []
 
@@ -431,7 +431,7 @@ def test_a_group_ends_with_its_job_unless_it_is_detached(cluster):
     with pytest.raises(ValueError):
         # The group is in another namespace.
         get_placement_group("kept")
-    assert ray.get(ping.options(**in_group(kept)).remote(), timeout=30)
+    assert ray.get(ping.options(**in_group(kept)).remote(), timeout=120)
     remove_placement_group(kept)
 
 
@@ -476,7 +476,7 @@ def test_a_group_outlives_an_actor_of_its_job(cluster):
     until(lambda: not os.path.exists(f"/proc/{pid}"))
     with pytest.raises(ActorDiedError):
         ray.get(maker.make.remote(), timeout=60)
-    assert ray.get(ping.options(**in_group(group)).remote(), timeout=30)
+    assert ray.get(ping.options(**in_group(group)).remote(), timeout=120)
     remove_placement_group(group)
 
 

@@ -334,9 +334,9 @@ def test_an_environment_that_fails_fails_its_tasks_and_actors():
 
 
 def _sleep():
-    import time
+    import threading
 
-    time.sleep(600)
+    threading.Event().wait()
 
 
 def test_workers_of_an_environment_are_used_again():

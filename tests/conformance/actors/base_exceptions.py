@@ -22,5 +22,5 @@ class A:
 ray.init(num_cpus=1, include_dashboard=False)
 for name in ("interrupt", "own"):
     a = A.remote()
-    show(name, lambda: ray.get(getattr(a, name).remote(), timeout=20))
-    show("after " + name, lambda: ray.get(a.m.remote(), timeout=20))
+    show(name, lambda: ray.get(getattr(a, name).remote(), timeout=120))
+    show("after " + name, lambda: ray.get(a.m.remote(), timeout=120))

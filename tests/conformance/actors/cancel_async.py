@@ -29,6 +29,6 @@ ref = a.m.remote()
 while not os.listdir(folder):
     time.sleep(0.01)
 ray.cancel(ref)
-show("get", lambda: ray.get(ref, timeout=20))
+show("get", lambda: ray.get(ref, timeout=120))
 show("after", lambda: ray.get(a.fine.remote()))
 print(sorted(os.listdir(folder)))

@@ -34,5 +34,5 @@ for call, method in enumerate((a.returns, a.raises), 1):
     while ray.get(a.calls.remote()) < call:
         time.sleep(0.01)
     ray.cancel(ref)
-    show("cancelled", lambda: ray.get(ref, timeout=20))
+    show("cancelled", lambda: ray.get(ref, timeout=120))
 show("others", lambda: ray.get(a.calls.remote()))

@@ -27,5 +27,5 @@ while not os.listdir(folder):
     time.sleep(0.01)
 show("force", lambda: ray.cancel(ref, force=True))
 ray.cancel(ref)
-show("get", lambda: ray.get(ref, timeout=20))
+show("get", lambda: ray.get(ref, timeout=120))
 print(sorted(os.listdir(folder)))

@@ -36,7 +36,7 @@ print(
             a.default.remote(),
             a.default.options(concurrency_group="compute").remote(),
         ],
-        timeout=20,
+        timeout=120,
     )
 )
 show(

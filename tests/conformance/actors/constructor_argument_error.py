@@ -19,4 +19,4 @@ class A:
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote(bad.remote())
-show("call", lambda: ray.get(a.m.remote(), timeout=20), "argument", "KeyError")
+show("call", lambda: ray.get(a.m.remote(), timeout=120), "argument", "KeyError")

@@ -20,10 +20,10 @@ def task():
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show("before", lambda: ray.get(a.m.remote()))
-show("leave", lambda: ray.get(a.leave.remote(), timeout=20), "exit_actor")
-show("after", lambda: ray.get(a.m.remote(), timeout=20))
+show("leave", lambda: ray.get(a.leave.remote(), timeout=120), "exit_actor")
+show("after", lambda: ray.get(a.m.remote(), timeout=120))
 show("driver", ray.actor.exit_actor)
 try:
-    ray.get(task.remote(), timeout=20)
+    ray.get(task.remote(), timeout=120)
 except TypeError as error:
     print("task:", type(error).__name__)

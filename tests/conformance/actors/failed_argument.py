@@ -24,7 +24,7 @@ def fails():
 
 for argument in (fails.remote(), [fails.remote()][0]):
     try:
-        print(ray.get(C.remote(argument).m.remote(), timeout=20))
+        print(ray.get(C.remote(argument).m.remote(), timeout=120))
     except ray.exceptions.RayError as error:
         print(type(error).__name__, "as asked" in str(error))
     del argument

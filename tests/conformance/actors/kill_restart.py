@@ -21,7 +21,7 @@ ray.kill(a, no_restart=False)
 
 def restarted():
     while True:
-        value = ray.get(a.up.remote(), timeout=30)
+        value = ray.get(a.up.remote(), timeout=120)
         if value < 3:
             return "fresh state"
 

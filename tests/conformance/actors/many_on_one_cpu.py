@@ -17,4 +17,4 @@ print(ray.get(first.m.remote()))
 second = A.options(num_cpus=1).remote()
 show("second", lambda: ray.get(second.m.remote(), timeout=0.7))
 del first
-show("after the first has gone", lambda: ray.get(second.m.remote(), timeout=30))
+show("after the first has gone", lambda: ray.get(second.m.remote(), timeout=120))

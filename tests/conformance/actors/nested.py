@@ -21,4 +21,4 @@ class Parent:
 
 
 ray.init(num_cpus=2, include_dashboard=False)
-print(ray.get(Parent.remote().go.remote(), timeout=30))
+print(ray.get(Parent.remote().go.remote(), timeout=120))

@@ -18,6 +18,6 @@ show("inside", lambda: ray.get(a.m.remote()))
 remove_placement_group(group)
 show(
     "removed",
-    lambda: [ray.get(a.m.remote(), timeout=20) for _ in range(10_000)] and "alive",
+    lambda: [ray.get(a.m.remote(), timeout=120) for _ in range(10_000)] and "alive",
     "placement group",
 )

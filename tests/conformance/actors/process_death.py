@@ -17,11 +17,11 @@ ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 show(
     "die",
-    lambda: ray.get(a.die.remote(), timeout=20),
+    lambda: ray.get(a.die.remote(), timeout=120),
     "The actor died unexpectedly before finishing this task.",
 )
 try:
-    ray.get(a.m.remote(), timeout=20)
+    ray.get(a.m.remote(), timeout=120)
 except ray.exceptions.RayActorError as error:
     lines = str(error).splitlines()
     print(type(error).__name__, lines[0])

@@ -46,5 +46,5 @@ class Box(typing.Generic[T]):
 ray.init(num_cpus=1, include_dashboard=False)
 show("data", lambda: ray.get(Data.remote(1).both.remote()))
 show("concrete", lambda: ray.get(Concrete.remote().m.remote()))
-show("abstract", lambda: ray.get(ray.remote(Abstract).remote().other.remote(), timeout=20))
+show("abstract", lambda: ray.get(ray.remote(Abstract).remote().other.remote(), timeout=120))
 show("generic", lambda: ray.get(Box.remote("g").read.remote()))

@@ -15,5 +15,5 @@ class A:
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
-show("leave", lambda: ray.get(a.leave.remote(), timeout=20))
-show("after", lambda: ray.get(a.m.remote(), timeout=20))
+show("leave", lambda: ray.get(a.leave.remote(), timeout=120))
+show("after", lambda: ray.get(a.m.remote(), timeout=120))

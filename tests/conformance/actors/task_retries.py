@@ -22,4 +22,4 @@ class A:
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
 refs = [a.die_once.remote(), a.m.remote()]
-show("values", lambda: ray.get(refs, timeout=30))
+show("values", lambda: ray.get(refs, timeout=120))

@@ -20,6 +20,6 @@ class A:
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote()
-show("die", lambda: ray.get(a.die.remote(), timeout=30))
+show("die", lambda: ray.get(a.die.remote(), timeout=120))
 print(os.path.getsize(path))
-show("after", lambda: ray.get(a.m.remote(), timeout=30))
+show("after", lambda: ray.get(a.m.remote(), timeout=120))

@@ -9,7 +9,7 @@ class A:
         self.barrier = threading.Barrier(2)
 
     def meet(self):
-        return self.barrier.wait(timeout=20) in (0, 1)
+        return self.barrier.wait(timeout=120) in (0, 1)
 
 
 ray.init(num_cpus=1, include_dashboard=False)

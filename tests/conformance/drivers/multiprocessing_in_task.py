@@ -13,4 +13,4 @@ def f():
 
 
 ray.init(num_cpus=1, include_dashboard=False)
-print(ray.get(f.remote(), timeout=30))
+print(ray.get(f.remote(), timeout=120))

@@ -14,6 +14,6 @@ if __name__ == "__main__":
     queue = spawn.Queue()
     process = spawn.Process(target=child, args=(context.address_info["address"], queue))
     process.start()
-    print(queue.get(timeout=30))
+    print(queue.get(timeout=120))
     process.join()
     print(process.exitcode)

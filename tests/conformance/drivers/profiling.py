@@ -59,7 +59,7 @@ WANTED = {
     "inside": 1,
     "wait_for_function": 3,
 }
-deadline = time.monotonic() + 20
+deadline = time.monotonic() + 120
 while time.monotonic() < deadline:
     events = ray.timeline()
     found = {kind: [event for event in events if event["cat"] == kind] for kind in WANTED}

@@ -17,4 +17,4 @@ show(
         and "ok"
     ),
 )
-show("task", lambda: ray.get(ray.remote(lambda: os.environ.get("HOOKED")).remote(), timeout=40))
+show("task", lambda: ray.get(ray.remote(lambda: os.environ.get("HOOKED")).remote(), timeout=120))

@@ -15,4 +15,4 @@ def many():
 
 
 ray.init(num_cpus=2, include_dashboard=False)
-print(ray.get(many.remote(), timeout=40))
+print(ray.get(many.remote(), timeout=120))

@@ -23,7 +23,7 @@ ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 ray.get(outer.remote())
 actor = Actor.remote()
 ray.get([actor.method.remote() for _ in range(2)])
-deadline = time.monotonic() + 20
+deadline = time.monotonic() + 120
 while time.monotonic() < deadline:
     events = ray.timeline()
     bodies = [event for event in events if event["cat"].startswith("task::")]

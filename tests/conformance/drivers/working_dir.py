@@ -23,4 +23,4 @@ show(
         ray.init(num_cpus=1, include_dashboard=False, runtime_env={"working_dir": folder}) and "ok"
     ),
 )
-show("task", lambda: ray.get(ray.remote(read).remote(), timeout=40))
+show("task", lambda: ray.get(ray.remote(read).remote(), timeout=120))

@@ -16,7 +16,7 @@ class A:
 
 ray.init(num_cpus=1, include_dashboard=False)
 a = A.remote("exit")
-show("constructor exit", lambda: ray.get(a.m.remote(), timeout=30))
+show("constructor exit", lambda: ray.get(a.m.remote(), timeout=120))
 try:
     ray.get(a.m.remote())
 except ray.exceptions.RayActorError as error:

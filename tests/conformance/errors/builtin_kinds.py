@@ -45,4 +45,4 @@ for kind in (
     "interrupt",
     "timeout",
 ):
-    show(kind, lambda: ray.get(f.remote(kind), timeout=20))
+    show(kind, lambda: ray.get(f.remote(kind), timeout=120))

@@ -17,4 +17,4 @@ def f(kind):
 
 ray.init(num_cpus=1, include_dashboard=False)
 for kind in ("timeout", "system", "ray", "died"):
-    show(kind, lambda: ray.get(f.remote(kind), timeout=20))
+    show(kind, lambda: ray.get(f.remote(kind), timeout=120))

@@ -15,4 +15,4 @@ def f():
 
 
 ray.init(num_cpus=2, include_dashboard=False)
-show("get", lambda: ray.get(f.remote(), timeout=20))
+show("get", lambda: ray.get(f.remote(), timeout=120))

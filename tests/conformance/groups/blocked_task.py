@@ -13,4 +13,4 @@ def depth(n):
 ray.init(num_cpus=2, include_dashboard=False)
 group = placement_group([{"CPU": 1}])
 strategy = PlacementGroupSchedulingStrategy(group, 0, True)
-show("depth", lambda: ray.get(depth.options(scheduling_strategy=strategy).remote(4), timeout=50))
+show("depth", lambda: ray.get(depth.options(scheduling_strategy=strategy).remote(4), timeout=120))

@@ -35,4 +35,4 @@ show("no CPU", lambda: ray.get(f.options(scheduling_strategy=within(0), num_cpus
 show("bundle 1", lambda: ray.get(f.options(scheduling_strategy=within(1)).remote()))
 show("any", lambda: ray.get([f.options(scheduling_strategy=within(-1)).remote() for _ in range(3)]))
 open(path, "w").close()
-show("then", lambda: ray.get([held, waits], timeout=30))
+show("then", lambda: ray.get([held, waits], timeout=120))

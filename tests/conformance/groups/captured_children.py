@@ -40,7 +40,7 @@ def parent(groups):
         "no capture": {"placement_group_capture_child_tasks": False},
     }.items():
         try:
-            found[label] = ray.get(child.options(**options).remote(groups), timeout=30)
+            found[label] = ray.get(child.options(**options).remote(groups), timeout=120)
         except ValueError as error:
             found[label] = f"{type(error).__name__}, {'bundle index' in str(error)}"
     return found

@@ -17,10 +17,10 @@ actors = [
     A.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 0)).remote()
     for _ in range(3)
 ]
-show("three in a bundle", lambda: ray.get([a.m.remote() for a in actors], timeout=40))
+show("three in a bundle", lambda: ray.get([a.m.remote() for a in actors], timeout=120))
 without = placement_group([{"x": 0.1}])
 small = A.options(scheduling_strategy=PlacementGroupSchedulingStrategy(without))
 show("no CPU in the group", small.remote, "cannot fit into any bundles")
 ones = A.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 1), num_cpus=0)
 a = ones.remote()
-show("asks for none", lambda: ray.get(a.m.remote(), timeout=40))
+show("asks for none", lambda: ray.get(a.m.remote(), timeout=120))

@@ -12,10 +12,10 @@ refs = [
     f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, index)).remote(index)
     for index in range(0, 100, 10)
 ]
-show("tasks", lambda: ray.get(refs, timeout=40))
+show("tasks", lambda: ray.get(refs, timeout=120))
 remove_placement_group(group)
 groups = [placement_group([{"CPU": 0.01}]) for _ in range(50)]
-show("fifty", lambda: all(ray.get([group.ready() for group in groups], timeout=40)))
+show("fifty", lambda: all(ray.get([group.ready() for group in groups], timeout=120)))
 for group in groups:
     remove_placement_group(group)
 states = [row["state"] for row in placement_group_table().values()]

@@ -10,4 +10,4 @@ f = ray.remote(lambda: 1)
 for index in (1, -1, 0):
     strategy = PlacementGroupSchedulingStrategy(group, index)
     task = f.options(scheduling_strategy=strategy, resources={"x": 1})
-    show(f"bundle {index}", lambda: ray.get(task.remote(), timeout=30 if index else 1))
+    show(f"bundle {index}", lambda: ray.get(task.remote(), timeout=120 if index else 1))

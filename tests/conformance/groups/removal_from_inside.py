@@ -15,5 +15,5 @@ def remove(group):
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 group = placement_group([{"CPU": 1}])
 task = remove.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group))
-show("task", lambda: ray.get(task.remote(group), timeout=40))
+show("task", lambda: ray.get(task.remote(group), timeout=120))
 show("table", lambda: placement_group_table(group)["state"])

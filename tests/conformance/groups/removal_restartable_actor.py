@@ -14,6 +14,6 @@ class A:
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 group = placement_group([{"CPU": 1}])
 a = A.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group)).remote()
-show("before", lambda: ray.get(a.m.remote(), timeout=30))
+show("before", lambda: ray.get(a.m.remote(), timeout=120))
 remove_placement_group(group)
 show("after", lambda: [ray.get(a.m.remote(), timeout=3) for _ in range(1_000_000)] and "alive")

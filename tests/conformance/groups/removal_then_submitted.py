@@ -19,4 +19,4 @@ show(
     "index",
     lambda: f.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, 1)).remote(),
 )
-show("others run", lambda: ray.get(f.remote(), timeout=30))
+show("others run", lambda: ray.get(f.remote(), timeout=120))

@@ -10,6 +10,6 @@ for label, bundle in (("created", {"CPU": 1}), ("pending", {"CPU": 50})):
     ref = group.ready() if label == "pending" else None
     remove_placement_group(group)
     show(f"{label}: wait", lambda: group.wait(5), "does not exist")
-    show(f"{label}: ready", lambda: ray.get(group.ready(), timeout=20), "has been removed")
+    show(f"{label}: ready", lambda: ray.get(group.ready(), timeout=120), "has been removed")
     if ref:
-        show("ready of before", lambda: ray.get(ref, timeout=20), "has been removed")
+        show("ready of before", lambda: ray.get(ref, timeout=120), "has been removed")

@@ -17,7 +17,7 @@ show("put", lambda: ray.get(ray.put(Bomb())), "cannot load")
 show("return", lambda: ray.get(ray.remote(lambda: Bomb()).remote()), "cannot load")
 show(
     "argument",
-    lambda: ray.get(ray.remote(max_retries=0)(lambda x: 1).remote(Bomb()), timeout=20),
+    lambda: ray.get(ray.remote(max_retries=0)(lambda x: 1).remote(Bomb()), timeout=120),
     "cannot load",
 )
 show("after", lambda: ray.get(ray.remote(lambda: 1).remote()))

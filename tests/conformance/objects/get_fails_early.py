@@ -17,5 +17,5 @@ def slow():
 
 
 late = slow.remote()
-show("failed last", lambda: ray.get([late, fail.remote()], timeout=20))
-show("failed first", lambda: ray.get([fail.remote(), late], timeout=20))
+show("failed last", lambda: ray.get([late, fail.remote()], timeout=120))
+show("failed first", lambda: ray.get([fail.remote(), late], timeout=120))

@@ -24,7 +24,7 @@ except ray.exceptions.RayActorError:
 
 def dead():
     for _ in range(40):
-        ray.get(ref, timeout=20)
+        ray.get(ref, timeout=120)
         time.sleep(0.25)
 
 

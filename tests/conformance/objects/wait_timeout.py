@@ -16,7 +16,7 @@ def slow():
 
 
 late, bad, good = slow.remote(), fail.remote(), ray.put(1)
-ready, rest = ray.wait([late, bad, good], num_returns=2, timeout=20)
+ready, rest = ray.wait([late, bad, good], num_returns=2, timeout=120)
 print([r == bad or r == good for r in ready], rest == [late])
 ready, rest = ray.wait([late], timeout=0)
 print(ready, len(rest))

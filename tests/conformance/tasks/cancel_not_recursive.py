@@ -25,7 +25,7 @@ ref = parent.remote()
 while not os.listdir(folder):
     time.sleep(0.01)
 ray.cancel(ref, recursive=False)
-show("parent", lambda: ray.get(ref, timeout=20))
+show("parent", lambda: ray.get(ref, timeout=120))
 for _ in range(200):
     if len(os.listdir(folder)) == 2:
         break

@@ -29,7 +29,7 @@ ref = parent.remote()
 while not os.listdir(folder):
     time.sleep(0.01)
 ray.cancel(ref)
-show("parent", lambda: ray.get(ref, timeout=20))
+show("parent", lambda: ray.get(ref, timeout=120))
 for _ in range(500):
     if len(os.listdir(folder)) == 2:
         break

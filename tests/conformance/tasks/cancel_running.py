@@ -24,5 +24,5 @@ ref = f.remote()
 while not os.listdir(folder):
     time.sleep(0.01)
 ray.cancel(ref)
-show("get", lambda: ray.get(ref, timeout=20))
+show("get", lambda: ray.get(ref, timeout=120))
 print(sorted(os.listdir(folder)))

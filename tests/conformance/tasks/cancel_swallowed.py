@@ -23,5 +23,5 @@ ref = f.remote()
 while not os.path.exists(path):
     time.sleep(0.01)
 ray.cancel(ref)
-show("get", lambda: ray.get(ref, timeout=20))
+show("get", lambda: ray.get(ref, timeout=120))
 show("worker works after", lambda: ray.get(ray.remote(lambda: 1).remote()))

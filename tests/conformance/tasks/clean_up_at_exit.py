@@ -16,7 +16,7 @@ def mark(name):
 
 
 def wait_for(*names):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not all((marks / name).exists() for name in names) and time.monotonic() < deadline:
         time.sleep(0.05)
     print([name for name in names if (marks / name).exists()])

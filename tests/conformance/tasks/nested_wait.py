@@ -9,7 +9,7 @@ def inner():
 
 @ray.remote
 def outer():
-    ready, rest = ray.wait([inner.remote() for _ in range(3)], num_returns=3, timeout=30)
+    ready, rest = ray.wait([inner.remote() for _ in range(3)], num_returns=3, timeout=120)
     return len(ready), len(rest)
 
 

@@ -23,7 +23,7 @@ show(
     "unknown hard",
     lambda: ray.get(
         f.options(scheduling_strategy=NodeAffinitySchedulingStrategy(other, soft=False)).remote(),
-        timeout=10,
+        timeout=120,
     ),
 )
 show("bad id", lambda: NodeAffinitySchedulingStrategy("zz", soft=False) and "accepted")

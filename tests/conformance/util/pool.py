@@ -19,7 +19,7 @@ print(
 )
 print(list(pool.imap(square, range(4))), sorted(pool.imap_unordered(square, range(4))))
 result = pool.map_async(square, range(3))
-print(result.get(timeout=30), result.ready(), result.successful())
+print(result.get(timeout=120), result.ready(), result.successful())
 print(
     pool.map(square, []),
     pool.map(square, range(5), chunksize=2),

@@ -33,7 +33,7 @@ def get(path):
         f"http://{context()['dashboard_address']}{path}",
         headers={"Authorization": f"Bearer {_raylet.auth_token(False)}"},
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
 
 

@@ -202,7 +202,7 @@ def test_prefetch_makes_so_many_ahead_and_no_more():
     assert next(values) == 0
     # These are the batch that was taken, and two ahead.
     for _ in range(3):
-        assert room.acquire(timeout=30)
+        assert room.acquire(timeout=120)
     assert made == [0, 1, 2]
     assert list(values) == list(range(1, 10)) and made == list(range(10))
 
