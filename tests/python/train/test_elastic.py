@@ -9,6 +9,7 @@ import ray.train
 from ray.train import RunConfig, ScalingConfig
 from ray.train.room import possible_workers
 from ray.train.run import limits_of
+from ray.train.spec import Settings
 from train_support import stay
 
 
@@ -73,8 +74,9 @@ def test_it_grows_when_there_is_more_room(fit, tmp_path):
 @pytest.mark.parametrize("given, interval", [(0, 1.0), (0.5, 1.0), (7, 7)])
 def test_the_nodes_are_not_asked_without_a_pause(given, interval):
     scaling = ScalingConfig(num_workers=(1, 2), elastic_resize_monitor_interval_s=given)
-    settings = types.SimpleNamespace(start_timeout_s=60.0)
-    spec = types.SimpleNamespace(scaling_config=scaling, run_config=RunConfig(), settings=settings)
+    spec = types.SimpleNamespace(
+        scaling_config=scaling, run_config=RunConfig(), settings=Settings()
+    )
     assert limits_of(spec).resize_interval_s == interval
 
 
