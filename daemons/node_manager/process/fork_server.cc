@@ -16,6 +16,9 @@ namespace rt::node {
 namespace {
 
 constexpr size_t kMaxLineBytes = 1 << 20;
+// The time for the socket of a server that has ended to close. It closes at once, unless a process
+// that a preloaded module has started holds it, too.
+constexpr int64_t kClosePauseUs = 500'000;
 
 std::string describe_status(int status) {
   if (WIFSIGNALED(status)) return fmt::format("it was killed by signal {}", WTERMSIG(status));
@@ -69,15 +72,16 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
     server->stream_->write(as_bytes(options.interpreter + "\n"));
     server->stream_->flush();
   }
-  reaper.watch(process->pid, [raw = server.get()](int status) {
-    raw->exited_ = true;
-    raw->died(describe_status(status));
-  });
+  reaper.watch(process->pid, [raw = server.get()](int status) { raw->exited(status); });
   return server;
 }
 
 ForkServer::ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, Events events)
-    : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)) {}
+    : loop_(loop),
+      reaper_(reaper),
+      options_(options),
+      events_(std::move(events)),
+      unclosed_(loop, [this] { died(how_it_ended_); }) {}
 
 ForkServer::~ForkServer() {
   // One that is not ready has no children, and would notice the closed socket only when it is.
@@ -151,8 +155,19 @@ void ForkServer::on_line(const std::string& line) {
 }
 
 void ForkServer::on_closed(const Error&) {
+  closed_ = true;
+  if (exited_) return died(how_it_ended_);
   // died() is called once the process is reaped: its exit status says more than the closed socket.
   kill();
+}
+
+// The end may be noticed before everything is read that the server has sent, such as what it did
+// and which of its workers have ended. All of that has been read when the socket is closed.
+void ForkServer::exited(int status) {
+  exited_ = true;
+  how_it_ended_ = describe_status(status);
+  if (closed_) return died(how_it_ended_);
+  unclosed_.ring_by(loop_.now_us() + kClosePauseUs);
 }
 
 void ForkServer::died(const std::string& why) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "common/net/alarm.h"
 #include "common/net/loop.h"
 #include "daemons/node_manager/process/process.h"
 #include "daemons/node_manager/process/reaper.h"
@@ -76,6 +77,7 @@ class ForkServer final : public net::StreamHandler {
  private:
   ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, Events events);
   void on_line(const std::string& line);
+  void exited(int status);
   void died(const std::string& why);
 
   net::Loop& loop_;
@@ -87,7 +89,9 @@ class ForkServer final : public net::StreamHandler {
   std::string partial_;  // received bytes that do not make a whole line yet
   std::string doing_;    // its part of the message when the server ends before it is ready
   char buffer_[16384];
-  bool ready_ = false, dead_ = false, exited_ = false;
+  std::string how_it_ended_;  // once exited_
+  bool ready_ = false, dead_ = false, exited_ = false, closed_ = false;
+  net::Alarm unclosed_;  // rings when the process has ended and its socket stays open
 };
 
 }  // namespace rt::node

@@ -179,6 +179,9 @@ void WorkerStarter::forked(const WorkerId& id, ProcessId process) {
   by_pid_[process.pid] = id;
   if (it->second.kill_when_known) signal_process(process, SIGKILL);
   events_.on_spawned(id, process);
+  // A server that was killed takes its workers along. They may have been reaped before this was
+  // read, which was one of the last things that the server said.
+  if (process_start_time(process.pid) != process.start_time) ended(process.pid, ProcessEnd{});
 }
 
 void WorkerStarter::kill(const WorkerId& id) {
@@ -241,9 +244,14 @@ ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const 
 void WorkerStarter::exited(int pid, int status) {
   auto it = by_pid_.find(pid);
   if (it == by_pid_.end()) return;  // an orphan that some worker had started
+  ended(pid, end_of(it->second, pid, status));
+}
+
+void WorkerStarter::ended(int pid, const ProcessEnd& end) {
+  auto it = by_pid_.find(pid);
+  if (it == by_pid_.end()) return;
   WorkerId id = it->second;
   by_pid_.erase(it);
-  ProcessEnd end = end_of(id, pid, status);
   auto worker = workers_.find(id);
   if (worker->second.server) servers_.release(worker->second.server);
   workers_.erase(worker);

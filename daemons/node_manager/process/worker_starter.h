@@ -72,6 +72,7 @@ class WorkerStarter {
   void spawn_cpp(const WorkerId& id, const std::string& runtime_env);
   void forked(const WorkerId& id, ProcessId process);
   void exited(int pid, int status);
+  void ended(int pid, const ProcessEnd& end);
   // Forgets a worker without a process, and says why there is none.
   void not_forked(const WorkerId& id, const std::string& why);
   bool is_awaited(ForkServers::ServerId server) const;

@@ -160,6 +160,18 @@ TEST_F(PreloadTest, AServerThatItsImportsEndedIsNotStartedInALoop) {
   EXPECT_EQ(await_line(spawn()), "[] None None") << "other workers are not affected";
 }
 
+TEST_F(PreloadTest, WhatAServerSaidLastIsReadAlsoWhenItsEndIsNoticedFirst) {
+  make_workers(false);
+  module("bad", "os._exit(5)\n");
+  // The reaper looks for ended processes before the loop reads the server's socket.
+  ::raise(SIGCHLD);
+  const WorkerId id = spawn_with(env_of(R"("bad")"));
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_NE(await_line(id).find("while it imported the module 'bad'"), std::string::npos)
+      << failed[id];
+}
+
 TEST_F(PreloadTest, AServerThatItsImportsEndedIsStartedAgainAfterAPause) {
   crash_pause_us = 300'000;
   make_workers(false);

@@ -147,8 +147,37 @@ TEST_F(WorkerStarterTest, AKilledServerTakesItsWorkersAlongAndIsReplaced) {
   ASSERT_TRUE(await_end(next));
 }
 
+TEST_F(WorkerStarterTest, AWorkerThatWasReapedBeforeItsServerWasHeardHasEnded) {
+  make(
+      "import os, signal, time\n"
+      "def main(args):\n"
+      "    first, second = (os.path.join(args['session_dir'], n) for n in ('first', 'second'))\n"
+      "    if not os.path.exists(first):\n"
+      "        open(first, 'w').write('is here')\n"
+      "        signal.pause()\n"
+      "    time.sleep(0.2)\n"  // Meanwhile the server tells of this worker.
+      "    open(second, 'w').write(str(os.getpid()))\n"
+      "    os.kill(os.getppid(), signal.SIGKILL)\n"
+      "    signal.pause()\n");
+  become_subreaper();
+  WorkerId first = spawn();
+  ASSERT_TRUE(driver.run_until(
+      [&] { return spawned.contains(first) && !file_tail(dir.path("first")).empty(); }));
+  ::raise(SIGCHLD);  // The loop reaps before it reads the server's socket.
+  WorkerId second = spawn();
+  siginfo_t end;
+  ASSERT_EQ(::waitid(P_ALL, 0, &end, WEXITED | WNOWAIT), 0);
+  const int pid = std::stoi(file_tail(dir.path("second")));
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &end, WEXITED | WNOWAIT), 0);
+  ASSERT_TRUE(await_end(second));
+  EXPECT_EQ(spawned[second].pid, pid);
+  EXPECT_FALSE(ended[second].known);
+  ASSERT_TRUE(await_end(first));
+  EXPECT_EQ(ended[first].signal, SIGKILL);
+}
+
 TEST_F(WorkerStarterTest, TheServersWorkersEndWithIt) {
-  make("import time\ndef main(args):\n    time.sleep(1000)\n");
+  make("import signal\ndef main(args):\n    signal.pause()\n");
   WorkerId id = spawn();
   ASSERT_TRUE(driver.run_until([&] { return spawned.contains(id); }));
   ProcessId process = spawned[id];
