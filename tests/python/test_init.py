@@ -1,6 +1,7 @@
 """ray.init() starts or joins a cluster, and ray.shutdown() leaves nothing of it behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -102,7 +103,10 @@ def test_auto_init():
     assert ray.get(f.remote()) == "auto" and ray.is_initialized()
 
 
-def test_a_task_cleans_up_after_its_driver_has_left(tmp_path):
+@pytest.mark.parametrize("store_ends", [False, True])
+def test_a_task_cleans_up_after_its_driver_has_left(tmp_path, store_ends):
+    """The store of the cluster ends with it, and may do so before its node has noticed anything."""
+
     @ray.remote
     def cleans_up():
         try:
@@ -115,6 +119,10 @@ def test_a_task_cleans_up_after_its_driver_has_left(tmp_path):
     ray.init(num_cpus=1)
     running = cleans_up.remote()
     wait_for(tmp_path / "runs")
+    pids = {name: pid for name, pid, _ in ray._private.worker.global_worker.node["processes"]}
+    if store_ends:
+        os.kill(pids["ray-object-store"], signal.SIGKILL)
+        until((tmp_path / "clean").exists)
     ray.shutdown()
     until((tmp_path / "clean").exists)
     del running

@@ -87,11 +87,9 @@ Status NodeManager::start() {
   task_events_ = std::make_unique<EventRelay>(*head_, wall_now_us(),
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
-    StoreLink::Events on{
-        [this] { join(); },
-        [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
-        [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
-        [this](const proto::LeaseNotice& late) { decisions_.notice(0, late); }};
+    StoreLink::Events on{[this] { join(); }, [this](const Error& why) { stop(store_ended(why)); },
+                         [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
+                         [this](const proto::LeaseNotice& late) { decisions_.notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());

@@ -35,6 +35,12 @@ inline StopReason failed_because(const std::string& why, Code code) {
   return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
 }
 
+// The store of a cluster that a driver started ends with it, and the node may notice that first:
+// tasks that run have as long to clean up as at any other end of a cluster.
+inline StopReason store_ended(const Error& why) {
+  return {proto::UNEXPECTED_TERMINATION, why.message, Code::kUnavailable, kGentleStopUs};
+}
+
 class Shutdown {
  public:
   struct Events {
