@@ -149,13 +149,15 @@ TEST_F(WorkerStarterTest, AKilledServerTakesItsWorkersAlongAndIsReplaced) {
 
 TEST_F(WorkerStarterTest, AWorkerThatWasReapedBeforeItsServerWasHeardHasEnded) {
   make(
-      "import os, signal, time\n"
+      "import os, signal\n"
       "def main(args):\n"
       "    first, second = (os.path.join(args['session_dir'], n) for n in ('first', 'second'))\n"
       "    if not os.path.exists(first):\n"
       "        open(first, 'w').write('is here')\n"
       "        signal.pause()\n"
-      "    time.sleep(0.2)\n"  // Meanwhile the server tells of this worker.
+      // The server waits for the next request once it has told of this worker.
+      "    stat = f'/proc/{os.getppid()}/stat'\n"
+      "    while open(stat).read().rpartition(')')[2].split()[0] != 'S': pass\n"
       "    open(second, 'w').write(str(os.getpid()))\n"
       "    os.kill(os.getppid(), signal.SIGKILL)\n"
       "    signal.pause()\n");
