@@ -179,9 +179,6 @@ void WorkerStarter::forked(const WorkerId& id, ProcessId process) {
   by_pid_[process.pid] = id;
   if (it->second.kill_when_known) signal_process(process, SIGKILL);
   events_.on_spawned(id, process);
-  // A server that was killed takes its workers along. They may have been reaped before this was
-  // read, which was one of the last things that the server said.
-  if (process_start_time(process.pid) != process.start_time) ended(process.pid, ProcessEnd{});
 }
 
 void WorkerStarter::kill(const WorkerId& id) {
@@ -205,10 +202,19 @@ bool WorkerStarter::is_awaited(ForkServers::ServerId server) const {
 
 void WorkerStarter::server_died(ForkServers::ServerId server, const std::string& why) {
   std::vector<WorkerId> unborn;
+  std::vector<int> reaped;
   for (const auto& [id, worker] : workers_) {
-    if (worker.server == server && worker.process.pid == 0) unborn.push_back(id);
+    if (worker.server != server) continue;
+    if (worker.process.pid == 0) {
+      unborn.push_back(id);
+    } else if (process_start_time(worker.process.pid) != worker.process.start_time) {
+      // The server had reaped this worker and ended before it could tell of that, or this process
+      // has reaped it before it read which worker it was.
+      reaped.push_back(worker.process.pid);
+    }
   }
   for (const WorkerId& id : unborn) not_forked(id, why);
+  for (int pid : reaped) ended(pid, ProcessEnd{});
 }
 
 void WorkerStarter::not_forked(const WorkerId& id, const std::string& why) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +177,33 @@ TEST_F(WorkerStarterTest, AWorkerThatWasReapedBeforeItsServerWasHeardHasEnded) {
   EXPECT_FALSE(ended[second].known);
   ASSERT_TRUE(await_end(first));
   EXPECT_EQ(ended[first].signal, SIGKILL);
+}
+
+TEST_F(WorkerStarterTest, AWorkerThatEndedBeforeItsServerWasHeardHasItsExitCode) {
+  make(
+      "import os\n"
+      "def main(args):\n"
+      "    first, second, gone = (os.path.join(args['session_dir'], n)\n"
+      "                           for n in ('first', 'second', 'gone'))\n"
+      "    if os.path.exists(first):\n"
+      "        open(second, 'w').write(str(os.getpid()))\n"
+      "        return 3\n"
+      "    open(first, 'w').write('is here')\n"
+      "    process = '/proc/' + open(second).read()\n"
+      "    while os.path.exists(process): pass\n"
+      "    open(gone, 'w').write('the server has reaped it')\n");
+  ASSERT_EQ(::mkfifo(dir.path("second").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(dir.path("gone").c_str(), 0600), 0);
+  WorkerId first = spawn();
+  ASSERT_TRUE(driver.run_until(
+      [&] { return spawned.contains(first) && !file_tail(dir.path("first")).empty(); }));
+  WorkerId second = spawn();
+  // Waits, without the loop, for the first worker to see that the second is gone.
+  ASSERT_EQ(std::ifstream(dir.path("gone")).get(), 't');
+  ASSERT_TRUE(await_end(second));
+  EXPECT_TRUE(ended[second].known);
+  EXPECT_EQ(ended[second].exit_code, 3);
+  ASSERT_TRUE(await_end(first));
 }
 
 TEST_F(WorkerStarterTest, TheServersWorkersEndWithIt) {
