@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <mutex>
@@ -49,6 +50,8 @@ void Throws(const std::function<void()>& call, const std::string& part) {
   Fail("no exception");
 }
 
+constexpr int kPatienceMs = 120'000;
+
 // Repeats a call to an actor, because calls between its death and its restart fail.
 template <class T>
 T Eventually(const std::function<T()>& call) {
@@ -56,7 +59,7 @@ T Eventually(const std::function<T()>& call) {
     try {
       return call();
     } catch (const RayActorException& e) {
-      if (i == 500) throw;
+      if (i == kPatienceMs / 20) throw;
       Sleep(20);
     }
   }
@@ -118,13 +121,15 @@ void Values() {
 
 void Waiting() {
   Check("timeouts", [] {
-    auto slow = ray::Task(Sleep).Remote(1500);
+    const std::string file = g_directory + "/the slow one may end";
+    auto slow = ray::Task(WaitForFile).Remote(file);
     auto fast = ray::Task(Plus).Remote(1, 2);
     Throws<RayTimeoutException>([&] { slow.Get(50); }, "timed out");
     auto result = ray::Wait(std::vector<ray::ObjectRef<int>>{slow, fast}, 1, -1);
     Require(result.ready.front() == fast && result.unready.front() == slow, "not the fast one");
     Equal(ray::Wait(std::vector<ray::ObjectRef<int>>{slow, fast}, 2, 10).unready.size(), 1u);
-    Equal(*slow.Get(20000), 1500);
+    std::ofstream(file).put('.');
+    Equal(*slow.Get(kPatienceMs), '.');
   });
   Check("as many objects as were asked for", [] {
     std::vector<ray::ObjectRef<int>> both{ray::Put(1), ray::Put(2)};
@@ -208,7 +213,7 @@ void Actors() {
     killed.Kill();
     Throws<RayActorException>([&] { killed.Task(&Counter::Add).Remote(1).Get(); },
                               "ActorHandle::Kill()");
-    for (int i = 0; i < 500 && kill(pid, 0) == 0; ++i) Sleep(10);
+    for (int i = 0; i < kPatienceMs / 10 && kill(pid, 0) == 0; ++i) Sleep(10);
     Require(kill(pid, 0) != 0, "its process lives");
     auto broken = ray::Actor(Counter::CreateBroken).Remote();
     Throws<RayActorException>([&] { broken.Task(&Counter::Add).Remote(1).Get(); }, "no luck");
@@ -226,7 +231,7 @@ void PlacementGroups() {
   Check("placement groups", [] {
     auto group =
         ray::CreatePlacementGroup({"", {{{"CPU", 1}}, {{"CPU", 1}}}, PlacementStrategy::PACK});
-    Require(group.Wait(60), "not created");
+    Require(group.Wait(kPatienceMs / 1000), "not created");
     Require(ray::GetPlacementGroupById(group.GetID()).GetState() == ray::CREATED, "another state");
     Equal(*ray::Task(Plus).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(1, 2).Get(), 3);
     Equal(*ray::Task(Plus).SetPlacementGroup(group, -1).Remote(1, 3).Get(), 4);
@@ -241,14 +246,15 @@ void PlacementGroups() {
     auto running = ray::Task(Sleep).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(60000);
     auto queued = ray::Task(Sleep).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(1);
     ray::RemovePlacementGroup(group.GetID());
-    Throws<RayException>([&] { queued.Get(60000); }, "placement group");
+    Throws<RayException>([&] { queued.Get(kPatienceMs); }, "placement group");
     // Calls succeed until the actor's process has been killed.
     Throws<RayActorException>(
         [&] {
-          for (int i = 0; i < 500; ++i, Sleep(20)) counter.Task(&Counter::Add).Remote(1).Get();
+          for (int i = 0; i < kPatienceMs / 20; ++i, Sleep(20))
+            counter.Task(&Counter::Add).Remote(1).Get();
         },
         "its placement group was removed");
-    Throws<RayException>([&] { group.Wait(60); }, "was removed");
+    Throws<RayException>([&] { group.Wait(kPatienceMs / 1000); }, "was removed");
     Require(ray::GetPlacementGroupById(group.GetID()).GetState() != ray::CREATED, "still created");
   });
   Check("names of placement groups", [] {

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <stdexcept>
@@ -25,6 +27,11 @@ std::string Repeat(const std::string& text, int times) {
 int Sleep(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
   return ms;
+}
+int WaitForFile(const std::string& path) {
+  for (;; Sleep(1)) {
+    if (int byte = std::ifstream(path).get(); byte != EOF) return byte;
+  }
 }
 int SumOf(std::vector<ray::ObjectRef<int>> refs) {
   int sum = 0;
@@ -62,15 +69,15 @@ void Counter::Crash() { _exit(3); }
 bool Counter::Meet() {
   std::unique_lock<std::mutex> lock(g_mutex);
   if (++met_ == 2) g_changed.notify_all();
-  return g_changed.wait_for(lock, std::chrono::seconds(10), [&] { return met_ >= 2; });
+  return g_changed.wait_for(lock, std::chrono::minutes(2), [&] { return met_ >= 2; });
 }
 ray::ActorHandle<Counter> Counter::Self(ray::ActorHandle<Counter> self) { return self; }
 ray::ActorHandle<Counter> MakeCounter(int start) {
   return ray::Actor(Counter::Create).Remote(start);
 }
 
-RAY_REMOTE(Plus, Nothing, Repeat, Sleep, SumOf, MakeRefs, TakesRef, Throws, Crash, CrashOnce, Say,
-           Namespace, Echo, MakeCounter);
+RAY_REMOTE(Plus, Nothing, Repeat, Sleep, WaitForFile, SumOf, MakeRefs, TakesRef, Throws, Crash,
+           CrashOnce, Say, Namespace, Echo, MakeCounter);
 RAY_REMOTE(Counter::Create, Counter::CreateBroken, &Counter::Add, &Counter::Pid,
            &Counter::Restarted, &Counter::Quit, &Counter::Crash, &Counter::Meet, &Counter::Self,
            &Counter::Title);

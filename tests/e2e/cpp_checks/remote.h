@@ -10,6 +10,8 @@ int Plus(int a, int b);
 void Nothing();
 std::string Repeat(const std::string& text, int times);
 int Sleep(int ms);
+// Returns the first byte of the file, for which it waits.
+int WaitForFile(const std::string& path);
 int SumOf(std::vector<ray::ObjectRef<int>> refs);
 std::vector<ray::ObjectRef<int>> MakeRefs(int n);
 int TakesRef(ray::ObjectRef<int> ref);
@@ -36,7 +38,7 @@ class Counter : public Titled {
   bool Restarted();
   void Quit();
   void Crash();
-  // Returns when two calls are inside at the same time; false after ten seconds.
+  // Returns when two calls are inside at the same time; false after two minutes.
   bool Meet();
   ray::ActorHandle<Counter> Self(ray::ActorHandle<Counter> self);
 
