@@ -207,7 +207,7 @@ void WorkerStarter::server_died(ForkServers::ServerId server, const std::string&
     if (worker.server != server) continue;
     if (worker.process.pid == 0) {
       unborn.push_back(id);
-    } else if (process_start_time(worker.process.pid) != worker.process.start_time) {
+    } else if (!signal_process(worker.process, 0)) {
       // The server had reaped this worker and ended before it could tell of that, or this process
       // has reaped it before it read which worker it was.
       reaped.push_back(worker.process.pid);
