@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < n / 1000; ++i) {
         std::vector<worker::Ref> refs;
         for (int k = 0; k < 1000; ++k) refs.push_back(pair.call(""));
-        pair.driver->wait_all(refs, -1, 0);
+        test::wait_all(*pair.driver, refs);
       }
     });
     rate("put small", 500000, [&](int n) {

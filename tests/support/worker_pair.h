@@ -47,14 +47,26 @@ class FunctionExecutor final : public worker::Executor {
   Body body_;
 };
 
-// A driver's wait is interrupted from time to time, so that its language can look for signals.
-inline worker::Waited wait_all(worker::Worker& driver, std::span<const worker::Ref> refs,
-                               int64_t deadline_us = -1) {
+// Waits anew whenever a wait ends so that its language can look for signals (kInterrupted). A
+// driver's wait ends that way after 50 ms, and on a busy machine even a short one takes that long.
+template <typename Wait>
+worker::Waited uninterrupted(const Wait& wait) {
   worker::Waited ended;
   do {
-    ended = driver.wait_all(refs, deadline_us, 0);
+    ended = wait();
   } while (ended == worker::Waited::kInterrupted);
   return ended;
+}
+
+inline worker::Waited wait_all(worker::Worker& driver, std::span<const worker::Ref> refs,
+                               int64_t deadline_us = -1) {
+  return uninterrupted([&] { return driver.wait_all(refs, deadline_us, 0); });
+}
+
+// Takes the next item of a generator, waiting for it without a deadline.
+inline worker::Waited next_item(worker::Worker& driver, const worker::Ref& stream,
+                                worker::Ref* item) {
+  return uninterrupted([&] { return driver.next_item(stream, -1, item); });
 }
 
 // Starts everything in the constructor and ends it in the destructor. Used from the test's thread;

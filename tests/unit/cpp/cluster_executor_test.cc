@@ -71,7 +71,7 @@ TEST_F(CppWorker, FunctionsAreNoGenerators) {
     ASSERT_TRUE(driver_->submit(*driver_->make_template(spec), {}, &refs));
     w::Ref item = refs.front();
     if (returns == -2) {
-      ASSERT_EQ(driver_->next_item(refs.front(), -1, &item), w::Waited::kDone);
+      ASSERT_EQ(rt::test::next_item(*driver_, refs.front(), &item), w::Waited::kDone);
     }
     std::string message = error_of(item);
     EXPECT_NE(message.find("need a generator"), std::string::npos) << message;

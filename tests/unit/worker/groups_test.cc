@@ -238,11 +238,7 @@ class GroupsTest : public ::testing::Test {
     return spec;
   }
   Waited wait(const GroupId& id, int64_t deadline_us = -1) {
-    Waited ended;
-    do {
-      ended = worker::wait_group(*driver, id, deadline_us);
-    } while (ended == Waited::kInterrupted);
-    return ended;
+    return uninterrupted([&] { return worker::wait_group(*driver, id, deadline_us); });
   }
   std::string said() {
     std::lock_guard lock(mutex_);

@@ -177,11 +177,9 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
   const worker::Template* failing = *pair.driver->make_template(once());
   std::vector<bool> ready;
   worker::Ref waited = pair.call("waited", failing), seen = pair.call("seen", failing);
-  worker::Waited ended;
-  do {
-    ended = pair.driver->wait_some({&waited, 1}, 1, -1, 0, true, &ready);
-  } while (ended == worker::Waited::kInterrupted);
-  ASSERT_EQ(ended, worker::Waited::kDone);
+  ASSERT_EQ(
+      uninterrupted([&] { return pair.driver->wait_some({&waited, 1}, 1, -1, 0, true, &ready); }),
+      worker::Waited::kDone);
   pair.driver->errors_seen({&waited, 1});
   ASSERT_EQ(wait_all(*pair.driver, {&seen, 1}), worker::Waited::kDone);
   pair.driver->errors_seen({&seen, 1});
@@ -280,8 +278,7 @@ void yield(worker::ExecutingTask& task, const std::string& text) {
 // Takes all remaining items of the stream, waiting until it ends.
 std::vector<std::string> drain(WorkerPair& pair, const worker::Ref& stream) {
   std::vector<std::string> all;
-  for (worker::Ref item;
-       pair.driver->next_item(stream, -1, &item) == worker::Waited::kDone && item;)
+  for (worker::Ref item; next_item(*pair.driver, stream, &item) == worker::Waited::kDone && item;)
     all.push_back(pair.get(item));
   return all;
 }
@@ -299,7 +296,7 @@ TEST(WorkerPair, AGeneratorsItemsComeOneByOne) {
   worker::Ref stream = pair.call("", generator_of(pair));
   for (int i = 0; i < 3; ++i) {
     worker::Ref item;
-    ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
+    ASSERT_EQ(next_item(*pair.driver, stream, &item), worker::Waited::kDone);
     EXPECT_EQ(pair.get(item), std::to_string(i));
     EXPECT_EQ(pair.driver->next_item(stream, 0, &item), worker::Waited::kTimeout);
     go = i + 1;
@@ -327,7 +324,7 @@ TEST(WorkerPair, AProducerStaysWithinItsLimit) {
       if (yielded - taken >= 5) beyond = true;
       ++yielded;
       yield(task, std::to_string(i));
-      EXPECT_EQ(task.wait_for_room(), worker::Waited::kDone);
+      EXPECT_EQ(uninterrupted([&] { return task.wait_for_room(); }), worker::Waited::kDone);
     }
     return "";
   });
@@ -336,7 +333,7 @@ TEST(WorkerPair, AProducerStaysWithinItsLimit) {
     worker::Ref item;
     // Counted before the call, because the producer may learn of it before the call returns.
     ++taken;
-    ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
+    ASSERT_EQ(next_item(*pair.driver, stream, &item), worker::Waited::kDone);
     ASSERT_EQ(pair.get(item), std::to_string(i));
   }
   EXPECT_TRUE(drain(pair, stream).empty());
