@@ -21,7 +21,6 @@ class TorchProfiler:
     def __init__(self, order: Order, number: int, begin: int):
         """`number` is that of the step that begins now."""
         self._torch = torch = sys.modules["torch"]
-        module = torch.profiler
         self._order = order
         self.has_kineto = bool(torch.autograd.kineto_available())
         self.is_recording = False
@@ -29,27 +28,10 @@ class TorchProfiler:
         # epoch, between which it began.
         self._begun: dict[str, tuple[int, int]] = {}
         self._begin = begin
-        action = module.ProfilerAction
-
-        def schedule(step: int) -> Any:
-            return action.WARMUP if step < begin else action.RECORD
-
-        activities = [module.ProfilerActivity.CPU]
-        if torch.cuda.is_available():
-            activities.append(module.ProfilerActivity.CUDA)
-        self._profile = module.profile(
-            activities=activities,
-            schedule=schedule,
-            record_shapes=order.record_shapes,
-            profile_memory=order.profile_memory,
-            with_stack=order.with_stack,
-            **_verbose(module),
-        )
-        self._profile.step_num = number
-        self._profile.current_action = schedule(number)
-        # The step marks are our own, because they have the numbers of the run's steps, and those of
-        # versions before 2.0 are one behind.
-        self._profile.record_steps = False
+        if self.has_kineto:
+            self._profile = _kineto_profile(torch, order, number, begin)
+        else:
+            self._profile = legacy.Profile(number, begin, order.record_shapes)
         self._mark: Any = None
         with foreign.own_calls(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,8 +71,7 @@ class TorchProfiler:
         if self.has_kineto:
             self._profile.export_chrome_trace(path)
         else:
-            events = self._profile.profiler.function_events
-            legacy.write(events, self._begun, path)
+            legacy.write(self._profile.events, self._begun, path)
 
     def export_memory(self, path: str) -> bool:
         """Writes torch's timeline of memory by category, if it has one."""
@@ -127,6 +108,33 @@ class TorchProfiler:
                 "total that was allocated is shown."
             ]
         return []
+
+
+def _kineto_profile(torch: Any, order: Order, number: int, begin: int) -> Any:
+    """Returns a profile that has not started; `number` is that of the step that begins now."""
+    module = torch.profiler
+    action = module.ProfilerAction
+
+    def schedule(step: int) -> Any:
+        return action.WARMUP if step < begin else action.RECORD
+
+    activities = [module.ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities.append(module.ProfilerActivity.CUDA)
+    profile = module.profile(
+        activities=activities,
+        schedule=schedule,
+        record_shapes=order.record_shapes,
+        profile_memory=order.profile_memory,
+        with_stack=order.with_stack,
+        **_verbose(module),
+    )
+    profile.step_num = number
+    profile.current_action = schedule(number)
+    # The step marks are our own, because they have the numbers of the run's steps, and those of
+    # versions before 2.0 are one behind.
+    profile.record_steps = False
+    return profile
 
 
 def _verbose(module: Any) -> dict[str, Any]:
